@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locus/locus.h - IPVS-style connection scheduling as a library.
+ *
+ * WHAT IT IS. A *virtual service* spreads connections over *real servers*. A scheduler
+ * picks the server of each new connection; locus has those of Linux IPVS and decides
+ * as a kernel does, one for one. The library keeps the counters the schedulers need
+ * and the map destination -> server (LBLC) or server set (LBLCR). It forwards nothing.
+ *
+ *     locus_service_create(&config, &svc);
+ *     locus_server_add(svc, &server, now_ns, &handle);     ... for each real server
+ *     locus_connect(svc, &request, now_ns, LOCUS_ACTIVE, &pick);
+ *     locus_conn_move(svc, pick.server, LOCUS_ACTIVE, LOCUS_INACTIVE);    on FIN
+ *     locus_conn_unbind(svc, pick.server, LOCUS_INACTIVE);                when gone
+ *     locus_tick(svc, now_ns, 10000);                      ... from time to time
+ *
+ * WORDS. destination: what a request is for; the key of the map. weight: capacity; 0
+ * quiesces (nothing new). active, inactive: connection counts. overhead: cost number of
+ * a server's connections. load: overhead / weight. overloaded: flag set at the upper
+ * threshold, cleared below the lower. spill: LBLC's reason to leave a bound server
+ * (active > weight while some server has 2 * active < weight). lastuse, lastmod: when a
+ * destination was last looked up, when its set last changed. trash: removed servers
+ * that something still refers to.
+ *
+ * THREADS. A service is used by one thread at a time (the caller's lock, if any).
+ * Services are independent of each other. No globals, no thread-locals, no locks.
+ * Allocator hooks and visitors run on the calling thread and must not re-enter the
+ * service.
+ *
+ * TIME is an argument: nanoseconds on one monotonic clock of the caller's choice. A step
+ * back counts as no time passed. Inside, time is counted in ticks of tick_ns, 32 bits
+ * wide; a destination idle for longer than 2^31 ticks (24 days at 1 ms) is held
+ * at that age by the periodic work.
+ *
+ * OWNERSHIP. Configurations, keys and names are copied. A service owns its servers. A
+ * server handle is a small integer; it is valid from the add until the server is
+ * freed, which happens only after its removal and after the last connection and the
+ * last destination that refer to it are gone.
+ *
+ * ERRORS. See status.h. A failed call leaves the service as it was. One exception: a
+ * pick never fails for lack of memory; the destination is then not remembered, and
+ * locus_service_stats.forgotten counts it.
+ */
+#ifndef LOCUS_LOCUS_H
+#define LOCUS_LOCUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <locus/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LOCUS_NO_SERVER UINT32_MAX /* a server handle that names none */
+#define LOCUS_NEVER UINT64_MAX     /* a time that does not come */
+#define LOCUS_WEIGHT_MAX INT32_MAX /* weights and connection counts: 0..2^31-1 */
+
+/* ---- addresses ------------------------------------------------------------------- */
+
+enum locus_family {
+    LOCUS_IPV4 = 1,
+    LOCUS_IPV6 = 2,
+    LOCUS_NAME = 3, /* any byte string (host, URL, cache key), hashed to 128 bits */
+};
+
+/* A key of the family that its service or address has. */
+union locus_key {
+    uint32_t ipv4;     /* LOCUS_IPV4: host order, 10.0.0.1 is 0x0a000001 */
+    uint8_t bytes[16]; /* LOCUS_IPV6: network order */
+    uint64_t words[2]; /* LOCUS_NAME: as locus_key_from_name() made it */
+};
+
+struct locus_address {
+    enum locus_family family;
+    uint16_t port; /* 0: none */
+    union locus_key key;
+};
+
+/*
+ * The 128-bit key of a name: SipHash-1-3 with a fixed key, so that it is the same in every
+ * process and version. Names are compared by key alone.
+ */
+LOCUS_API union locus_key locus_key_from_name(const void *name, size_t length);
+
+/*
+ * Reads "192.0.2.1", "192.0.2.1:80", "2001:db8::1" or "[2001:db8::1]:80", strictly: no
+ * blanks, no leading zeros in IPv4, no zone. length is strlen(text) if the caller has no
+ * better. LOCUS_EINVAL when it is anything else; *out is then untouched.
+ */
+LOCUS_API int locus_address_parse(const char *text, size_t length,
+                                  struct locus_address *out) LOCUS_NODISCARD;
+
+/*
+ * Writes the text form, IPv6 as RFC 5952, ":port" only when the port is not 0, a name's
+ * key as 32 hexadecimal digits. Returns the length without the final NUL; the text is cut
+ * to fit size (LOCUS_ADDRESS_TEXT always suffices) and NUL-terminated when size > 0.
+ */
+#define LOCUS_ADDRESS_TEXT 56
+LOCUS_API size_t locus_address_format(const struct locus_address *address, char *text,
+                                      size_t size);
+
+/* ---- rules ----------------------------------------------------------------------- */
+
+enum locus_threshold_rule {
+    LOCUS_THRESHOLD_EDGE,    /* stable kernels since mid-2026: set when total becomes u,
+                                cleared when it drops below l (l 0: u - u/4) */
+    LOCUS_THRESHOLD_CLASSIC, /* before: set when total >= u at a bind, cleared at an unbind
+                                below l (l 0: below 3/4 of u), or when u is raised */
+    LOCUS_THRESHOLD_PLAIN,   /* overloaded exactly while u > 0 and total >= u */
+};
+
+enum locus_tie_break {
+    LOCUS_TIE_NEWEST, /* equal load: the server added last (the kernel's list order) */
+    LOCUS_TIE_OLDEST, /* equal load: the server added first */
+};
+
+/*
+ * What a rule set decides, as data. Take one with locus_rules_find(), change what you
+ * want, hand it to locus_service_create(). Every departure from the kernel is off in
+ * "kernel" and "kernel-classic".
+ */
+struct locus_rules {
+    /* overhead = active_cost * active + inactive. kernel 257, kernel-classic 256 (what
+     * the kernel calls 256 * active + total or inactive), article 1. 1..65536. */
+    uint32_t active_cost;
+    enum locus_threshold_rule threshold;
+    enum locus_tie_break tie_break;
+
+    /* A full map remembers no new destination (picks go on). kernel 24,576; UINT32_MAX:
+     * unbounded (kernel-classic, article). */
+    uint32_t max_entries;
+    /* Above this many entries the collector takes the stale ones (idle for
+     * gc_stale_ns) instead of checking expiry. kernel 16,384. UINT32_MAX: never. */
+    uint32_t soft_entries;
+    bool leak_entries;       /* kernel-classic: each re-homing by lblc counts one entry
+                                more that never existed */
+    uint32_t gc_full_every;  /* every n-th quiet run checks expiry. kernel 30, article 1 */
+    bool gc_strict;          /* article: collect when idle > expiration, kernel: >= */
+    uint64_t gc_interval_ns; /* between runs: 60 s */
+    uint64_t gc_stale_ns;    /* 360 s */
+
+    bool spill_counts_total;    /* article: spill compares active + inactive with weight */
+    bool spill_eligible_only;   /* only servers that could take the connection make
+                                   others spill (kernel: overloaded ones do too) */
+    bool lblc_checks_threshold; /* article: lblc leaves an overloaded server (kernel: a
+                                   cached destination stays with it) */
+    bool trim_on_every_hit;     /* kernel: lblcr trims before the spill test, on every
+                                   hit; article: only when the pick stays in the set */
+    bool return_member_only;    /* lblcr never returns the server that it has just trimmed
+                                   (kernel: it does) */
+    bool lastuse_on_failure;    /* kernel: a lookup that found no server renews lastuse */
+    uint64_t set_decay_ns;      /* age of lastmod at which lblcr trims; UINT64_MAX: same as
+                                   the entry expiration (kernel) */
+
+    bool purge_removed;      /* a removed server leaves every destination at once, and the
+                                same address added later is a new server. kernel: it
+                                lingers, and comes back with its counters */
+    uint64_t trash_ns;       /* how often the trash is looked through: 60 s */
+    uint64_t trash_idle_ns;  /* how long an unreferenced server stays in it: 120 s */
+    bool timer_wheel;        /* round periodic work up as the kernel's timer wheel does:
+                                at HZ 250 (tick_ns 4,000,000) 60 s become 61.44 s */
+};
+
+/*
+ * The rules called "kernel" (Linux stable since mid-2026), "kernel-classic" (before that:
+ * what most machines run) or "article" (LBLC and LBLCR as published: W. Zhang, "Linux
+ * Virtual Server for Scalable Network Services", OLS 2000, after the locality-aware request
+ * distribution of Pai et al., ASPLOS 1998); NULL: "kernel". NULL when there is none.
+ */
+LOCUS_API const struct locus_rules *locus_rules_find(const char *name);
+/* The index-th name, NULL past the end. */
+LOCUS_API const char *locus_rules_name(size_t index);
+
+/* ---- services -------------------------------------------------------------------- */
+
+struct locus_service;
+
+#define LOCUS_FLAG_FALLBACK 0x1u /* sh, mh: try other buckets when the hashed one is down */
+#define LOCUS_FLAG_PORT 0x2u     /* sh, mh: hash the client's port too */
+
+/* Zero-initialise; zero or NULL means the default. */
+struct locus_service_config {
+    const char *scheduler;    /* "wlc"; see locus_scheduler_name(); "none" refuses all */
+    uint32_t scheduler_flags; /* LOCUS_FLAG_* */
+    enum locus_family family; /* of destinations and clients; LOCUS_IPV4 */
+    const struct locus_rules *rules;         /* copied; NULL: "kernel" */
+    const struct locus_allocator *allocator; /* copied; NULL: malloc and free */
+    /* Placement in the map, and twos' dice. It changes no decision of any other
+     * scheduler; let it be unpredictable where clients choose destinations. */
+    uint64_t seed;
+    uint64_t now_ns;       /* the clock at creation: periodic work is due from here */
+    uint64_t tick_ns;      /* 1 ms; the resolution of lastuse and lastmod, >= 1 */
+    /* Destinations idle for this long are collected; LBLCR sets unchanged for longer
+     * are trimmed. 0 means 24 h; see locus_service_set_expiration() for any value. */
+    int64_t expiration_ns;
+    /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts
+     * soft_entries at two thirds of it. 0: as the rules say. */
+    uint32_t max_entries;
+    uint32_t expected_entries; /* room made at once, so that no growth happens below it */
+    /* Percent of the map's slots in use before it grows, 20..85. 0: 35 while the map is
+     * below 1 MiB, then 60. 80 needs at most 24 bytes per IPv4 destination. */
+    uint32_t map_load_percent;
+};
+
+/* Makes a service. EINVAL, ERANGE: the configuration; ENOENT: no such scheduler; ENOMEM. */
+LOCUS_API int locus_service_create(const struct locus_service_config *config,
+                                   struct locus_service **out) LOCUS_NODISCARD;
+/* Frees a service, its servers and its map. NULL is fine. Its handles become invalid. */
+LOCUS_API void locus_service_destroy(struct locus_service *svc);
+
+/*
+ * Changes the scheduler of a live service. The same name keeps the state (only the flags
+ * change); another drops it (LBLC and LBLCR forget their destinations) and starts afresh
+ * with the servers there are. ENOENT: no such scheduler; ENOMEM: everything as before.
+ */
+LOCUS_API int locus_service_set_scheduler(struct locus_service *svc, const char *name,
+                                          uint32_t flags,
+                                          uint64_t now_ns) LOCUS_NODISCARD;
+
+/* Takes effect at once, as the sysctls lblc_expiration and lblcr_expiration do. Any value:
+ * 0 and below mean that everything has expired. Rounded down to ticks, clamped to
+ * +-2^62 ns. */
+LOCUS_API void locus_service_set_expiration(struct locus_service *svc,
+                                            int64_t expiration_ns);
+
+/* The index-th scheduler's name, its one-line description through *about (NULL: not
+ * wanted). NULL past the end. "none" comes last. */
+LOCUS_API const char *locus_scheduler_name(size_t index, const char **about);
+
+struct locus_service_stats {
+    uint64_t picks;     /* decisions asked for */
+    uint64_t refusals;  /* ... that found no server */
+    uint64_t hits;      /* lblc, lblcr: served from the map */
+    uint64_t added;     /* ... destinations remembered */
+    uint64_t moved;     /* lblc: destinations given another server */
+    uint64_t grown;     /* lblcr: members added to a set that had one */
+    uint64_t trimmed;   /* lblcr: members taken out of a set */
+    uint64_t forgotten; /* destinations not remembered: map full, or no memory */
+    uint64_t expired;   /* destinations collected */
+    uint32_t servers;      /* in service */
+    uint32_t trash;        /* removed, not yet freed */
+    uint32_t destinations; /* in the map now */
+    uint32_t entries;      /* as the rules count them: destinations plus leaks */
+    uint64_t map_bytes;    /* memory of the map, sets included */
+};
+LOCUS_API void locus_service_get_stats(const struct locus_service *svc,
+                                       struct locus_service_stats *out);
+
+/* ---- real servers ---------------------------------------------------------------- */
+
+/* Zero-initialise; weight 0 is a quiesced server, not a default. */
+struct locus_server_config {
+    struct locus_address address; /* unique in the service; mh hashes it */
+    uint32_t weight;              /* 0..2^31-1, else ERANGE */
+    uint32_t upper_threshold;     /* total connections; 0: none; above 2^31-1: EINVAL */
+    uint32_t lower_threshold;     /* 0: 3/4 of upper; above upper: ERANGE */
+    uint64_t tag;                 /* the caller's own; not interpreted */
+};
+
+/*
+ * Adds a server at the head of the list (ipvsadm -a). A server of the same address that is
+ * still in the trash is revived: its counters, its overload flag and the destinations that
+ * point to it go on (unless rules->purge_removed). EEXIST: in service already; ERANGE,
+ * EINVAL: numbers as above; ENOMEM.
+ */
+LOCUS_API int locus_server_add(struct locus_service *svc,
+                               const struct locus_server_config *config, uint64_t now_ns,
+                               uint32_t *out) LOCUS_NODISCARD;
+/* Changes weight and thresholds (ipvsadm -e); address and tag of config are not looked at.
+ * The place in the list stays. ENOENT: not in service; ERANGE, EINVAL; ENOMEM. */
+LOCUS_API int locus_server_edit(struct locus_service *svc, uint32_t server,
+                                const struct locus_server_config *config) LOCUS_NODISCARD;
+/* Changes the weight alone; 0 quiesces. Errors as locus_server_edit(). */
+LOCUS_API int locus_server_set_weight(struct locus_service *svc, uint32_t server,
+                                      uint32_t weight) LOCUS_NODISCARD;
+/*
+ * Takes a server out of service, at once (ipvsadm -d). It goes to the trash, where its
+ * connections and destinations still refer to it, and is freed by locus_tick() when
+ * nothing does. To drain instead: weight 0, wait for active 0, then remove. ENOENT.
+ */
+LOCUS_API int locus_server_remove(struct locus_service *svc, uint32_t server,
+                                  uint64_t now_ns) LOCUS_NODISCARD;
+/* The server in service that has this address, or LOCUS_NO_SERVER. */
+LOCUS_API uint32_t locus_server_find(const struct locus_service *svc,
+                                     const struct locus_address *address);
+
+/* The servers in list order, newest first: from LOCUS_NO_SERVER to the first, from the
+ * last to LOCUS_NO_SERVER. Adding or removing servers in between is allowed, except for
+ * the one just returned. */
+LOCUS_API uint32_t locus_server_next(const struct locus_service *svc, uint32_t server);
+/* The same over the trash, the one removed last first. */
+LOCUS_API uint32_t locus_trash_next(const struct locus_service *svc, uint32_t server);
+
+struct locus_server_info {
+    struct locus_address address;
+    uint64_t tag;
+    uint32_t weight;
+    uint32_t last_weight; /* the last that was not 0; what mh uses */
+    uint32_t upper_threshold, lower_threshold;
+    uint32_t active, inactive;
+    bool overloaded;
+    bool in_service;       /* false: in the trash */
+    uint64_t destinations; /* references from the map or a hash table */
+};
+/* ENOENT: no such handle. */
+LOCUS_API int locus_server_get(const struct locus_service *svc, uint32_t server,
+                               struct locus_server_info *out) LOCUS_NODISCARD;
+
+/* ---- picks and connections ------------------------------------------------------- */
+
+struct locus_request {
+    union locus_key dst; /* dh, lblc, lblcr */
+    union locus_key src; /* sh, mh */
+    uint16_t src_port;   /* sh, mh with LOCUS_FLAG_PORT */
+};
+
+/* Why a pick came out as it did; several may hold. */
+#define LOCUS_WHY_HIT 0x01u       /* the destination's own server or set served */
+#define LOCUS_WHY_NEW 0x02u       /* destination seen for the first time, now remembered */
+#define LOCUS_WHY_FORGOTTEN 0x04u /* ... but not remembered: map full, or no memory */
+#define LOCUS_WHY_MOVED 0x08u     /* lblc: the destination has a new server */
+#define LOCUS_WHY_GROWN 0x10u     /* lblcr: the set has a new member */
+#define LOCUS_WHY_TRIMMED 0x20u   /* lblcr: the set lost pick.trimmed */
+#define LOCUS_WHY_SPILLED 0x40u   /* its server was above its weight, another under half */
+#define LOCUS_WHY_DOWN 0x80u      /* its server or set was quiesced, removed, overloaded */
+#define LOCUS_WHY_REFUSED 0x100u  /* no server */
+
+struct locus_pick {
+    uint32_t server;  /* LOCUS_NO_SERVER with a status of LOCUS_ENOSERVER */
+    uint32_t why;     /* LOCUS_WHY_* */
+    uint32_t trimmed; /* with LOCUS_WHY_TRIMMED, else LOCUS_NO_SERVER */
+};
+
+/*
+ * Decides, and counts no connection: what an IPVS scheduler does. ENOSERVER: nobody is
+ * available. Never fails for lack of memory.
+ */
+LOCUS_API int locus_schedule(struct locus_service *svc, const struct locus_request *request,
+                             uint64_t now_ns, struct locus_pick *pick) LOCUS_NODISCARD;
+
+enum locus_conn_state {
+    LOCUS_INACTIVE = 0,
+    LOCUS_ACTIVE = 1, /* TCP: from the first packet to the FIN. UDP: never */
+};
+
+/* Decides and binds a connection of that state in one step. ENOSERVER; ERANGE: the server
+ * has 2^31-1 connections (nothing is bound). */
+LOCUS_API int locus_connect(struct locus_service *svc, const struct locus_request *request,
+                            uint64_t now_ns, enum locus_conn_state state,
+                            struct locus_pick *pick) LOCUS_NODISCARD;
+
+/*
+ * count picks and binds at one moment, one after the other: the same decisions as that many
+ * calls of locus_connect(), at a fraction of the cost where the map does not fit the cache,
+ * since its lines are fetched ahead. servers[i] is LOCUS_NO_SERVER for a refused one.
+ * Returns how many were bound. Batches of 16 to 256 pay most.
+ */
+LOCUS_API size_t locus_connect_batch(struct locus_service *svc,
+                                     const struct locus_request *requests, size_t count,
+                                     uint64_t now_ns, enum locus_conn_state state,
+                                     uint32_t *servers);
+
+/*
+ * A connection counts on its server from bind to unbind. The caller remembers server and
+ * state; locus keeps counters only. The server may be in the trash meanwhile. ENOENT: no
+ * such handle; ERANGE: more than 2^31-1, or fewer than 0: nothing is counted.
+ */
+LOCUS_API int locus_conn_bind(struct locus_service *svc, uint32_t server,
+                              enum locus_conn_state state);
+LOCUS_API int locus_conn_move(struct locus_service *svc, uint32_t server,
+                              enum locus_conn_state from, enum locus_conn_state to);
+LOCUS_API int locus_conn_unbind(struct locus_service *svc, uint32_t server,
+                                enum locus_conn_state state);
+
+/* ---- periodic work --------------------------------------------------------------- */
+
+/*
+ * Does what is due by now: collects expired destinations, looks through the trash, purges
+ * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound),
+ * so that the caller chooses the pause: 10,000 are some tens of microseconds. Returns
+ * true when nothing that was due is left. Slices with no event in between
+ * do together what one call does.
+ */
+LOCUS_API bool locus_tick(struct locus_service *svc, uint64_t now_ns, size_t budget);
+/* When locus_tick() has something to do next; a time already past while work is left over;
+ * LOCUS_NEVER when there is nothing. A kernel's timers fire at this very time. */
+LOCUS_API uint64_t locus_tick_due(const struct locus_service *svc);
+
+/* ---- introspection --------------------------------------------------------------- */
+
+struct locus_destination {
+    union locus_key key;
+    uint64_t lastuse_ns; /* a multiple of tick_ns */
+    uint64_t lastmod_ns; /* lblcr; for lblc when the server was given */
+    uint32_t servers;    /* members of its set; 1 for lblc */
+};
+/*
+ * What the map holds for a destination: true if it does. Up to capacity members go to
+ * servers, newest first (out->servers may be more). Looking renews nothing.
+ */
+LOCUS_API bool locus_destination_get(const struct locus_service *svc,
+                                     const union locus_key *key,
+                                     struct locus_destination *out, uint32_t *servers,
+                                     size_t capacity);
+
+/* Called once per destination with its members, newest first, borrowed for the call. */
+typedef void locus_destination_fn(void *arg, const struct locus_destination *destination,
+                                  const uint32_t *servers);
+/* Visits all, in an order that means nothing. ENOMEM only for the members' buffer. */
+LOCUS_API int locus_destinations_visit(const struct locus_service *svc,
+                                       locus_destination_fn *visit,
+                                       void *arg) LOCUS_NODISCARD;
+
+enum locus_value_kind { LOCUS_VALUE_NUMBER, LOCUS_VALUE_SERVER };
+/* One named value of a scheduler's state; a server may be LOCUS_NO_SERVER. Tables come as
+ * one call per bucket, in order, named "bucket". */
+typedef void locus_value_fn(void *arg, const char *name, enum locus_value_kind kind,
+                            uint64_t value);
+/* The scheduler's own state: rr last; wrr cl cw mw di; dh, sh bucket...; mh gcd rshift
+ * bucket...; lblc, lblcr entries linked max_size rover counter. Others have none. */
+LOCUS_API void locus_scheduler_describe(const struct locus_service *svc,
+                                        locus_value_fn *visit, void *arg);
+/* The name and flags in force. */
+LOCUS_API const char *locus_service_scheduler(const struct locus_service *svc,
+                                              uint32_t *flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

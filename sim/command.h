@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The subcommands of locus. A command is one file sim/cmd_<name>.c, one line in the table
+ * of sim/main.c, and one option table, from which parser, --help and man page are made.
+ */
+#ifndef LOCUS_SIM_COMMAND_H
+#define LOCUS_SIM_COMMAND_H
+
+#include "options.h"
+
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_RUNTIME = 1, /* input or output failed, out of memory */
+    EXIT_USAGE = 2,   /* the command line or a script is wrong */
+    EXIT_BAD_DATA = 3, /* more bad records than --max-bad */
+    EXIT_EMPTY = 4,   /* nothing to give: an empty pool */
+};
+
+struct command {
+    const char *name;
+    const char *summary;     /* one line, no full stop */
+    const char *usage;       /* what follows the name: "[options] TRACE..." */
+    const char *description; /* paragraphs, separated by blank lines; man page and --help */
+    const struct option_spec *options; /* ends with an entry without a name; may be NULL */
+    const char *examples; /* lines: a command, or "# what it does" before it */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
+};
+
+/* The table, ends with an entry without a name. */
+extern const struct command commands[];
+
+extern const struct command cmd_drive;
+
+/* Prints the --help of a command to stdout. */
+void command_help(const struct command *command);
+
+#endif

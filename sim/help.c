@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --help and the man page, both from the command tables, so that neither can go stale.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "help.h"
+
+/* "--name METAVAR", "--name a|b|c", "--name", with ", -n" behind it. */
+static void option_words(const struct option_spec *spec, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "--%s", spec->name);
+
+    if (spec->type == OPTION_CHOICE) {
+        for (int i = 0; spec->choices[i] != NULL && used < size; i++) {
+            used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? " " : "|",
+                                     spec->choices[i]);
+        }
+    } else if (spec->metavar != NULL && used < size) {
+        used += (size_t)snprintf(out + used, size - used, " %s", spec->metavar);
+    }
+    if (spec->letter != 0 && used < size) {
+        snprintf(out + used, size - used, ", -%c", spec->letter);
+    }
+}
+
+/* Words of text, folded at column 79, every line but the first behind indent blanks. */
+static void fold(const char *text, size_t indent, size_t column)
+{
+    while (*text != '\0') {
+        size_t word = strcspn(text, " \n");
+        if (column + word > 79 && column > indent) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        }
+        printf("%.*s", (int)word, text);
+        column += word;
+        text += word;
+        if (text[0] == '\n') {
+            bool paragraph = text[1] == '\n';
+            printf("%s\n%*s", paragraph ? "\n" : "", (int)indent, "");
+            column = indent;
+            text += paragraph ? 2 : 1;
+        } else if (text[0] == ' ') {
+            if (column < 79) {
+                putchar(' ');
+                column++;
+            }
+            text++;
+        }
+    }
+    putchar('\n');
+}
+
+static void help_option(const struct option_spec *spec)
+{
+    enum { indent = 26 };
+    char words[256];
+
+    option_words(spec, words, sizeof(words));
+    size_t width = strlen(words) + 2;
+    printf("  %s", words);
+    if (width + 1 > indent) {
+        printf("\n%*s", indent, "");
+    } else {
+        printf("%*s", (int)(indent - width), "");
+    }
+    fold(spec->help, indent, indent);
+}
+
+void command_help(const struct command *command)
+{
+    printf("usage: locus %s %s\n\n", command->name, command->usage);
+    fold(command->description, 0, 0);
+    if (command->options != NULL && command->options->name != NULL) {
+        printf("\noptions:\n");
+        for (const struct option_spec *s = command->options; s->name != NULL; s++) {
+            help_option(s);
+        }
+    }
+    if (command->examples != NULL) {
+        printf("\nexamples:\n");
+        for (const char *line = command->examples; *line != '\0';) {
+            size_t length = strcspn(line, "\n");
+            printf("  %.*s\n", (int)length, line);
+            line += length + (line[length] != '\0');
+        }
+    }
+}
+
+void overview_help(void)
+{
+    printf("usage: locus COMMAND [options] [arguments]\n\n"
+           "IPVS connection scheduling, replayed and explained.\n\ncommands:\n");
+    for (const struct command *c = commands; c->name != NULL; c++) {
+        printf("  %-16s %s\n", c->name, c->summary);
+    }
+    printf("\n'locus COMMAND --help' explains one; 'man locus' has it all.\n"
+           "Exit codes: 0 done, 1 input, output or memory failed, 2 wrong usage,\n"
+           "3 too many bad records, 4 nothing to give.\n");
+}
+
+/* roff: backslashes, and dots or quotes at the start of a line, mean something. */
+static void roff(const char *text)
+{
+    bool start = true;
+
+    for (; *text != '\0'; text++) {
+        if (start && (*text == '.' || *text == '\'')) {
+            fputs("\\&", stdout);
+        }
+        start = *text == '\n';
+        if (*text == '\\') {
+            fputs("\\e", stdout);
+        } else if (*text == '-') {
+            fputs("\\-", stdout);
+        } else if (*text == '\n' && text[1] == '\n') {
+            fputs("\n.PP", stdout);
+        } else {
+            putchar(*text);
+        }
+    }
+    putchar('\n');
+}
+
+static void man_command(const struct command *command)
+{
+    char words[256];
+
+    printf(".SS locus %s\n", command->name);
+    printf(".B locus %s\n", command->name);
+    roff(command->usage);
+    printf(".PP\n");
+    roff(command->description);
+    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL; s++) {
+        option_words(s, words, sizeof(words));
+        printf(".TP\n.B \"");
+        for (const char *w = words; *w != '\0'; w++) {
+            printf(*w == '-' ? "\\-" : "%c", *w);
+        }
+        printf("\"\n");
+        roff(s->help);
+    }
+    if (command->examples != NULL) {
+        printf(".PP\n.nf\n");
+        roff(command->examples);
+        printf(".fi\n");
+    }
+}
+
+void man_page(const char *version)
+{
+    printf(".TH LOCUS 1 \"\" \"locus %s\" \"User Commands\"\n.SH NAME\n"
+           "locus \\- IPVS connection scheduling, replayed and explained\n"
+           ".SH SYNOPSIS\n.B locus\n.I COMMAND\n[options] [arguments]\n.SH COMMANDS\n",
+           version);
+    for (const struct command *c = commands; c->name != NULL; c++) {
+        man_command(c);
+    }
+    printf(".SH EXIT STATUS\n"
+           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad records\n"
+           "than allowed. 4: nothing to give.\n"
+           ".SH SEE ALSO\nipvsadm(8), keepalived(8)\n");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "help.h"
+
+const struct command commands[] = {
+    {.name = NULL},
+};
+
+/* Output that did not arrive is an error, whatever the command thought: a full disk must
+ * not look like an empty answer. */
+static int finish(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "locus: cannot write the output: %s\n", strerror(errno));
+        return EXIT_RUNTIME;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+        strcmp(name, "help") == 0) {
+        overview_help();
+        return finish(EXIT_OK);
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("locus %s\n", LOCUS_VERSION);
+        return finish(EXIT_OK);
+    }
+    if (strcmp(name, "--man") == 0) {
+        man_page(LOCUS_VERSION);
+        return finish(EXIT_OK);
+    }
+    for (const struct command *c = commands; c->name != NULL; c++) {
+        if (strcmp(name, c->name) == 0) {
+            return finish(c->run(argc - 1, argv + 1));
+        }
+    }
+    if (argc < 2) {
+        fprintf(stderr, "locus: which command? See 'locus --help'\n");
+    } else {
+        fprintf(stderr, "locus: no command '%s'; see 'locus --help'\n", name);
+    }
+    return EXIT_USAGE;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Command lines from a table: one table feeds the parser, --help and the man page.
+ * "--name value", "--name=value", "-n value", "-nvalue"; "--" ends the options; options and
+ * arguments may be mixed. Numbers are strict: no sign, no blanks, no trailing junk.
+ */
+#ifndef LOCUS_SIM_OPTIONS_H
+#define LOCUS_SIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_type {
+    OPTION_FLAG,     /* bool */
+    OPTION_STRING,   /* const char * (borrowed from argv) */
+    OPTION_NUMBER,   /* uint64_t, min..max */
+    OPTION_BYTES,    /* uint64_t: 4096, 10k, 64M, 10GiB, 1gb (all powers of 1024) */
+    OPTION_DURATION, /* uint64_t nanoseconds: 90 (seconds), 1.5s, 250ms, 10us, 2h, 7d */
+    OPTION_CHOICE,   /* int: index into choices */
+    OPTION_REPEAT,   /* struct option_list: every use adds one string */
+};
+
+struct option_list {
+    const char **items; /* owned; options_free() */
+    size_t count;
+};
+
+struct option_spec {
+    const char *name;    /* long name without dashes; NULL ends the table */
+    char letter;         /* 0: none */
+    enum option_type type;
+    size_t offset;       /* of the target in the command's options struct */
+    const char *metavar; /* NULL for flags and choices */
+    const char *help;    /* one sentence or more; says the default */
+    uint64_t min, max;   /* OPTION_NUMBER, OPTION_BYTES, OPTION_DURATION; max 0: no limit */
+    const char *const *choices; /* OPTION_CHOICE; NULL-terminated */
+};
+
+struct command;
+
+struct arguments {
+    char **items; /* what is not an option, in order; points into argv's array */
+    size_t count;
+};
+
+/*
+ * Fills *target (already holding the defaults). Returns 0; or 2 after one line on stderr
+ * ("locus replay: --servers: expected ..., not 'x'"); or -1 after --help was printed, which
+ * the caller turns into exit code 0. argv is reordered.
+ */
+int options_parse(const struct command *command, int argc, char **argv, void *target,
+                  struct arguments *arguments);
+/* Frees the OPTION_REPEAT lists of *target. */
+void options_free(const struct command *command, void *target);
+
+/* "locus NAME: " + message on stderr; returns 2, for return usage_error(...). */
+int usage_error(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Strict readers, of a whole string of that length; false when it is anything else. */
+bool read_number(const char *text, size_t length, uint64_t *out);
+bool read_bytes(const char *text, size_t length, uint64_t *out);
+bool read_duration_ns(const char *text, size_t length, uint64_t *out);
+/* Decimal with at most digits fraction digits, as an integer scaled by 10^digits; further
+ * digits are read and cut. "1.25" with 3 is 1250. No exponent. */
+bool read_decimal(const char *text, size_t length, unsigned digits, uint64_t *out);
+
+#endif
