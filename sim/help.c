@@ -15,8 +15,8 @@ static void option_words(const struct option_spec *spec, char *out, size_t size)
 
     if (spec->type == OPTION_CHOICE) {
         for (int i = 0; spec->choices[i] != NULL && used < size; i++) {
-            used += (size_t)snprintf(out + used, size - used, "%s%s",
-                                     i == 0 ? " " : "|", spec->choices[i]);
+            used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? " " : "|",
+                                     spec->choices[i]);
         }
     } else if (spec->metavar != NULL && used < size) {
         used += (size_t)snprintf(out + used, size - used, " %s", spec->metavar);
@@ -134,8 +134,7 @@ static void man_command(const struct command *command)
     roff(command->usage);
     printf(".PP\n");
     roff(command->description);
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
-         s++) {
+    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL; s++) {
         option_words(s, words, sizeof(words));
         printf(".TP\n.B \"");
         for (const char *w = words; *w != '\0'; w++) {
@@ -161,8 +160,7 @@ void man_page(const char *version)
         man_command(*c);
     }
     printf(".SH EXIT STATUS\n"
-           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad "
-           "records\n"
+           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad records\n"
            "than allowed. 4: nothing to give.\n"
            ".SH SEE ALSO\nipvsadm(8), keepalived(8)\n");
 }
