@@ -45,36 +45,36 @@ demo: deps build ## replay a bundled proxy log under four policies, side by side
 	build/sim/locus replay --servers 4 --policy wlc,lblc,lblcr,dh $(TRACE)
 
 check: deps build ## build and run the tests
-	meson test -C build
+	meson test --print-errorlogs -C build
 
 slow: build ## the long tests alone
-	meson test -C build --suite slow
+	meson test --print-errorlogs -C build --suite slow
 
 bench: build ## the measurements, one after the other
-	meson test -C build --benchmark --verbose --num-processes 1
+	meson test --print-errorlogs -C build --benchmark --verbose --num-processes 1
 
 install: build ## install under the prefix of build/ (DESTDIR is honoured)
 	meson install -C build
 
 asan: ## all tests under address and undefined-behaviour sanitizers
 	@$(call setup,build-asan,$(SANITIZE)=address$(comma)undefined)
-	meson test -C build-asan
+	meson test --print-errorlogs -C build-asan
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
-	meson test -C build-tsan --suite threads --suite shared
+	meson test --print-errorlogs -C build-tsan --suite threads --suite shared
 
 valgrind: ## the unit tests under valgrind
 	@$(call setup,build-valgrind,$(DEBUG))
-	meson test -C build-valgrind --setup valgrind --suite unit
+	meson test --print-errorlogs -C build-valgrind --setup valgrind --suite unit
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
-	meson test -C build-clang
+	meson test --print-errorlogs -C build-clang
 
 minimal: ## all tests, built without Redis and pcap
 	@$(call setup,build-minimal,$(TESTED) -Dbuildtype=release -Dredis=disabled -Dpcap=disabled)
-	meson test -C build-minimal
+	meson test --print-errorlogs -C build-minimal
 
 fuzz: ## every fuzz target for FUZZ_SECONDS, from the committed corpus
 	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG))
@@ -84,7 +84,7 @@ format: ## put every C file into the project's format
 	$(C_FILES) | xargs $(FORMAT) -i
 
 format-check: ## fail where that would change something
-	$(C_FILES) | xargs $(FORMAT) --dry-run --Werror
+	$(C_FILES) | xargs $(FORMAT) --dry-run --Werror -ferror-limit=1
 
 tidy: ## clang-tidy over the libraries
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
