@@ -32,11 +32,12 @@ undefined_beyond_libc_memory() {
 }
 
 policies_beyond_the_core() {
-    local internal='sched|load|destmap|locality|hash|rng|service'
-    local libc='assert|limits|stdbool|stddef|stdint|string'
-    [[ -d src/sched ]] && find src/sched -name '*.c' | while read -r file; do
+    local libc='assert|limits|stdbool|stddef|stdint|string' file header
+    [[ -d src/sched ]] && find src/sched -name '*.[ch]' | while read -r file; do
         includes "$file"
-    done | grep -vE ": (($internal)\.h|<locus/[a-z]+\.h|<($libc)\.h)$"
+    done | grep -vE ": <(locus/[a-z]+\.h|($libc)\.h)$" | while IFS=': ' read -r file header; do
+        [[ $header != */* && -f src/$header ]] || echo "$file: $header"
+    done
 }
 
 core_beyond_the_core() {
