@@ -53,13 +53,13 @@ void bash_completion(void)
            "    COMPREPLY=()\n"
            "    if ((COMP_CWORD == 1)); then\n"
            "        COMPREPLY=($(compgen -W '--help --version --man --completion");
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        printf(" %s", c->name);
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        printf(" %s", (*c)->name);
     }
     printf("' -- \"$word\"))\n        return\n    fi\n"
            "    case ${COMP_WORDS[1]} in\n    --completion) values=bash ;;\n");
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        case_command(c);
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        case_command(*c);
     }
     /* Values may be lists: what stands before the last comma is kept. */
     printf("    esac\n"

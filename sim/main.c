@@ -7,8 +7,9 @@
 #include "completion.h"
 #include "help.h"
 
-const struct command commands[] = {
-    {.name = NULL},
+const struct command *const commands[] = {
+    &cmd_drive,
+    NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must
@@ -52,9 +53,9 @@ int main(int argc, char **argv)
     if (strcmp(name, "--completion") == 0) {
         return finish(completion(argc > 2 ? argv[2] : ""));
     }
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        if (strcmp(name, c->name) == 0) {
-            return finish(c->run(argc - 1, argv + 1));
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        if (strcmp(name, (*c)->name) == 0) {
+            return finish((*c)->run(argc - 1, argv + 1));
         }
     }
     if (argc < 2) {
