@@ -29,7 +29,7 @@ prints_help() {
 }
 
 fits_80_columns() {
-    ! grep -nE '^.{80,}' "$scratch/help"
+    ! grep -nE '^.{80,}| $' "$scratch/help"
 }
 
 # exits STATUS ARGUMENTS...: nothing on stdout, one line on stderr.
