@@ -4,13 +4,38 @@
  * options that have a list of them. Everything else completes to file names.
  */
 #include <stdio.h>
+#include <string.h>
+
+#include <locus/locus.h>
 
 #include "command.h"
 #include "completion.h"
 
+static const char *scheduler(size_t index)
+{
+    return locus_scheduler_name(index, NULL);
+}
+
+/* Options whose values the library names; they mean the same in every command. */
+static const struct {
+    const char *option;
+    const char *(*value)(size_t index);
+} named[] = {
+    {"policy", scheduler},
+    {"rules", locus_rules_name},
+};
+
+/* "--rules | -r) values='kernel kernel-classic article' ;;", or nothing. */
 static void case_values(const struct option_spec *spec)
 {
-    if (spec->type != OPTION_CHOICE) {
+    const char *(*value)(size_t) = NULL;
+
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        if (strcmp(spec->name, named[i].option) == 0) {
+            value = named[i].value;
+        }
+    }
+    if (value == NULL && spec->type != OPTION_CHOICE) {
         return;
     }
     printf("        --%s", spec->name);
@@ -18,8 +43,12 @@ static void case_values(const struct option_spec *spec)
         printf(" | -%c", spec->letter);
     }
     printf(") values='");
-    for (int i = 0; spec->choices[i] != NULL; i++) {
-        printf("%s%s", i == 0 ? "" : " ", spec->choices[i]);
+    for (size_t i = 0;; i++) {
+        const char *text = value != NULL ? value(i) : spec->choices[i];
+        if (text == NULL) {
+            break;
+        }
+        printf("%s%s", i == 0 ? "" : " ", text);
     }
     printf("' ;;\n");
 }
