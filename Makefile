@@ -64,9 +64,9 @@ tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
 	meson test --print-errorlogs -C build-tsan --suite threads --suite shared
 
-valgrind: ## the unit tests under valgrind
+valgrind: ## the unit tests under valgrind (not those of the reference model)
 	@$(call setup,build-valgrind,$(DEBUG))
-	meson test --print-errorlogs -C build-valgrind --setup valgrind --suite unit
+	meson test --print-errorlogs -C build-valgrind --setup valgrind --suite unit --no-suite model
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))

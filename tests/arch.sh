@@ -31,20 +31,27 @@ undefined_beyond_libc_memory() {
     nm -A -u "$archive" | grep -vE " ($libc|locus_[a-z0-9_]+|_GLOBAL_OFFSET_TABLE_)$"
 }
 
+# Headers of src/ and what policies share in src/sched/, but none that a policy's file
+# stands beside.
 policies_beyond_the_core() {
     local libc='assert|limits|stdbool|stddef|stdint|string' file header
-    [[ -d src/sched ]] && find src/sched -name '*.[ch]' | while read -r file; do
+    find src/sched -name '*.[ch]' | while read -r file; do
         includes "$file"
     done | grep -vE ": <(locus/[a-z]+\.h|($libc)\.h)$" | while IFS=': ' read -r file header; do
-        [[ $header != */* && -f src/$header ]] || echo "$file: $header"
+        header=$(realpath -m --relative-to=. "src/sched/$header")
+        case $header in
+        src/sched/*.h) [[ -f $header && ! -f ${header%.h}.c ]] ;;
+        src/*/*) false ;;
+        src/*.h) [[ -f $header ]] ;;
+        *) false ;;
+        esac || echo "$file: $header"
     done
 }
 
 core_beyond_the_core() {
-    includes $(find src -maxdepth 1 -name '*.[ch]') src/sched/*.h 2>/dev/null |
-        grep -E ': (<(pthread|stdio|stdlib|time|unistd|sys/|hiredis)|.*shared/)' |
-        # malloc and free are declared there, and used in one place.
-        grep -v '^src/alloc.h: <stdlib.h$'
+    find src -maxdepth 1 -name '*.[ch]' | while read -r file; do
+        includes "$file"
+    done | grep -E ': (<(pthread|stdio|time|unistd|errno|sys/|hiredis)|.*shared/)'
 }
 
 # program_beyond_public FOLDER: its quoted headers are its own.
