@@ -172,7 +172,7 @@ static uint64_t draw_destination(struct gen *gen)
 static uint32_t scatter(uint64_t number, unsigned bits)
 {
     uint64_t mask = ((uint64_t)1 << bits) - 1;
-    uint64_t spread = number * 0x9e3779b1u & mask;
+    uint64_t spread = (number + 40503) * 0x9e3779b1u & mask;
 
     return (uint32_t)(spread ^ spread >> (bits / 2));
 }
@@ -191,8 +191,8 @@ static void ipv4_text(uint32_t address, char out[GEN_NAME])
              address >> 8 & 255, address & 255);
 }
 
-static void set_destination(const struct gen *gen, uint64_t number, struct record *record,
-                            char text[GEN_NAME])
+static void set_destination(const struct gen *gen, uint64_t number,
+                            struct record *record, char text[GEN_NAME])
 {
     record->dst_family = (uint8_t)gen->options.family;
     if (gen->options.family == LOCUS_IPV4) {

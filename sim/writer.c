@@ -21,9 +21,11 @@ struct writer {
     struct writer_options options;
     FILE *out;
     char *buffer;
-    struct sorter *sorter; /* for formats whose order or header needs all records first */
+    struct sorter
+        *sorter; /* for formats whose order or header needs all records first */
     struct keyset names;
     uint64_t records; /* so far; with a sorter, in all */
+    uint64_t written;
 };
 
 /* A name as one word of a log: what would end it or the line is percent-encoded. */
@@ -52,7 +54,8 @@ static bool is_host(const char *name)
 
 /* The client as a word, "-" when there is none. */
 static const char *client_word(const struct record *record,
-                               const struct writer_names *names, char out[NAME_MAX_TEXT])
+                               const struct writer_names *names,
+                               char out[NAME_MAX_TEXT])
 {
     if (!(record->flags & RECORD_HAS_CLIENT)) {
         return "-";
@@ -63,8 +66,8 @@ static const char *client_word(const struct record *record,
 
 /* A URL for the destination: itself if it is one, with it as the host if it can be one, with
  * it as the path otherwise. */
-static void destination_url(const struct record *record, const struct writer_names *names,
-                            char *out, size_t size)
+static void destination_url(const struct record *record,
+                            const struct writer_names *names, char *out, size_t size)
 {
     char word[NAME_MAX_TEXT];
     bool default_port = record->dst_port == 0 || record->dst_port == 80;
@@ -83,8 +86,8 @@ static void destination_url(const struct record *record, const struct writer_nam
         encode(names->dst, "\"\\", word);
         bool url = strstr(names->dst, "://") != NULL;
         const char *slash = word[0] == '/' ? "" : "/";
-        snprintf(out, size, "%s%s%s", url ? "" : "http://trace.invalid", url ? "" : slash,
-                 word);
+        snprintf(out, size, "%s%s%s", url ? "" : "http://trace.invalid",
+                 url ? "" : slash, word);
     }
 }
 
@@ -107,8 +110,9 @@ static void squid_record(struct writer *w, const struct record *r,
             "%" PRIu64 ".%03u %6" PRIu64 " %s TCP_MISS/200 %" PRIu64
             " GET %s - HIER_%s/%s text/plain\n",
             stamp_ms / 1000, (unsigned)(stamp_ms % 1000),
-            elapsed_ms < stamp_ms ? elapsed_ms : stamp_ms, client_word(r, names, client),
-            r->bytes, url, peer ? "DIRECT" : "NONE", peer ? names->dst : "-");
+            elapsed_ms < stamp_ms ? elapsed_ms : stamp_ms,
+            client_word(r, names, client), r->bytes, url, peer ? "DIRECT" : "NONE",
+            peer ? names->dst : "-");
 }
 
 static const char *proto_name(uint8_t proto)
@@ -133,9 +137,10 @@ static void address_word(uint8_t family, const union locus_key *key, const char 
 {
     if (family == LOCUS_NAME) {
         snprintf(out, 64, "2001:db8:%x:%x:%x:%x:%x:%x",
-                 (unsigned)(key->words[0] & 0xffff), (unsigned)(key->words[0] >> 16 & 0xffff),
-                 (unsigned)(key->words[0] >> 32 & 0xffff), (unsigned)(key->words[0] >> 48),
-                 (unsigned)(key->words[1] & 0xffff),
+                 (unsigned)(key->words[0] & 0xffff),
+                 (unsigned)(key->words[0] >> 16 & 0xffff),
+                 (unsigned)(key->words[0] >> 32 & 0xffff),
+                 (unsigned)(key->words[0] >> 48), (unsigned)(key->words[1] & 0xffff),
                  (unsigned)(key->words[1] >> 16 & 0xffff));
     } else {
         snprintf(out, 64, "%s", name);
@@ -154,13 +159,14 @@ static void client_address(const struct record *r, const struct writer_names *na
 
 static void zeek_tsv_begin(struct writer *w)
 {
-    fprintf(w->out,
-            "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n"
-            "#unset_field\t-\n#path\tconn\n"
-            "#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\t"
-            "duration\torig_bytes\tresp_bytes\tconn_state\n"
-            "#types\ttime\tstring\taddr\tport\taddr\tport\tenum\tstring\tinterval\tcount\t"
-            "count\tstring\n");
+    fprintf(
+        w->out,
+        "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n"
+        "#unset_field\t-\n#path\tconn\n"
+        "#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\t"
+        "duration\torig_bytes\tresp_bytes\tconn_state\n"
+        "#types\ttime\tstring\taddr\tport\taddr\tport\tenum\tstring\tinterval\tcount\t"
+        "count\tstring\n");
 }
 
 static void zeek_tsv_record(struct writer *w, const struct record *r,
@@ -174,9 +180,10 @@ static void zeek_tsv_record(struct writer *w, const struct record *r,
     address_word(r->dst_family, &r->dst, names->dst, dst);
     client_address(r, names, src);
     fprintf(w->out, "%s\tC%" PRIx64 "\t%s\t%u\t%s\t%u\t%s\t-\t%s\t-\t%" PRIu64 "\tSF\n",
-            seconds(true, r->start_ns, start), w->records, src, r->src_port, dst,
+            seconds(true, r->start_ns, start), w->written, src, r->src_port, dst,
             r->dst_port, proto_name(r->proto),
-            seconds(r->flags & RECORD_HAS_DURATION, r->duration_ns, duration), r->bytes);
+            seconds(r->flags & RECORD_HAS_DURATION, r->duration_ns, duration),
+            r->bytes);
 }
 
 static void zeek_json_record(struct writer *w, const struct record *r,
@@ -189,13 +196,14 @@ static void zeek_json_record(struct writer *w, const struct record *r,
     address_word(r->dst_family, &r->dst, names->dst, dst);
     client_address(r, names, src);
     fprintf(w->out, "{\"ts\":%s,\"uid\":\"C%" PRIx64 "\",\"id.orig_h\":\"%s\",",
-            seconds(true, r->start_ns, number), w->records, src);
-    fprintf(w->out, "\"id.orig_p\":%u,\"id.resp_h\":\"%s\",\"id.resp_p\":%u,", r->src_port,
-            dst, r->dst_port);
+            seconds(true, r->start_ns, number), w->written, src);
+    fprintf(w->out, "\"id.orig_p\":%u,\"id.resp_h\":\"%s\",\"id.resp_p\":%u,",
+            r->src_port, dst, r->dst_port);
     if (r->flags & RECORD_HAS_DURATION) {
         fprintf(w->out, "\"duration\":%s,", seconds(true, r->duration_ns, number));
     }
-    fprintf(w->out, "\"proto\":\"%s\",\"resp_bytes\":%" PRIu64 ",\"conn_state\":\"SF\"}\n",
+    fprintf(w->out,
+            "\"proto\":\"%s\",\"resp_bytes\":%" PRIu64 ",\"conn_state\":\"SF\"}\n",
             proto_name(r->proto), r->bytes);
 }
 
@@ -209,13 +217,14 @@ static void clf_time(uint64_t ns, char out[32])
     if (gmtime_r(&when, &tm) == NULL) {
         memset(&tm, 0, sizeof(tm));
     }
-    snprintf(out, 32, "%02d/%.3s/%04d:%02d:%02d:%02d", tm.tm_mday, months + 3 * tm.tm_mon,
-             tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    snprintf(out, 32, "%02d/%.3s/%04d:%02d:%02d:%02d", tm.tm_mday,
+             months + 3 * tm.tm_mon, tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
+             tm.tm_sec);
 }
 
 /* The path of a web log's request. */
-static void request_url(const struct record *r, const struct writer_names *names, char *out,
-                        size_t size)
+static void request_url(const struct record *r, const struct writer_names *names,
+                        char *out, size_t size)
 {
     char word[NAME_MAX_TEXT];
 
@@ -236,7 +245,8 @@ static void weblog_record(struct writer *w, const struct record *r,
 
     clf_time(r->start_ns, stamp);
     request_url(r, names, url, sizeof(url));
-    fprintf(w->out, "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64 " \"-\" \"-\"\n",
+    fprintf(w->out,
+            "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64 " \"-\" \"-\"\n",
             client_word(r, names, client), stamp, url, r->bytes);
 }
 
@@ -273,8 +283,9 @@ static void nginx_record(struct writer *w, const struct record *r,
     encode(names->dst, "\"\\[],", upstream);
     bool v6 = r->dst_family == LOCUS_IPV6;
     fprintf(w->out,
-            "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64 " \"-\" \"-\" 0 %" PRIu64
-            ".%03u [trace] [] %s%s%s:%u %" PRIu64 " %" PRIu64 ".%03u 200 -\n",
+            "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64
+            " \"-\" \"-\" 0 %" PRIu64 ".%03u [trace] [] %s%s%s:%u %" PRIu64 " %" PRIu64
+            ".%03u 200 -\n",
             client_word(r, names, client), stamp, url, r->bytes, ms / 1000,
             (unsigned)(ms % 1000), v6 ? "[" : "", upstream, v6 ? "]" : "",
             r->dst_port == 0 ? 80u : r->dst_port, r->bytes, ms / 1000,
@@ -356,8 +367,9 @@ static void libcachesim_record(struct writer *w, const struct record *r,
 
 static void binetflow_begin(struct writer *w)
 {
-    fprintf(w->out, "StartTime,Dur,Proto,SrcAddr,Sport,Dir,DstAddr,Dport,State,sTos,dTos,"
-                    "TotPkts,TotBytes,SrcBytes,SrcPkts,Label\n");
+    fprintf(w->out,
+            "StartTime,Dur,Proto,SrcAddr,Sport,Dir,DstAddr,Dport,State,sTos,dTos,"
+            "TotPkts,TotBytes,SrcBytes,SrcPkts,Label\n");
 }
 
 static void binetflow_record(struct writer *w, const struct record *r,
@@ -372,13 +384,14 @@ static void binetflow_record(struct writer *w, const struct record *r,
     gmtime_r(&when, &tm);
     address_word(r->dst_family, &r->dst, names->dst, dst);
     client_address(r, names, src);
-    fprintf(w->out,
-            "%04d/%02d/%02d %02d:%02d:%02d.%06u,%s,%s,%s,%u,   ->,%s,%u,CON,0,0,2,%" PRIu64
-            ",0,1,\n",
-            tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-            (unsigned)(r->start_ns % SECOND_NS / 1000),
-            seconds(true, r->duration_ns, duration), proto_name(r->proto), src, r->src_port,
-            dst, r->dst_port, r->bytes);
+    fprintf(
+        w->out,
+        "%04d/%02d/%02d %02d:%02d:%02d.%06u,%s,%s,%s,%u,   ->,%s,%u,CON,0,0,2,%" PRIu64
+        ",0,1,\n",
+        tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+        (unsigned)(r->start_ns % SECOND_NS / 1000),
+        seconds(true, r->duration_ns, duration), proto_name(r->proto), src, r->src_port,
+        dst, r->dst_port, r->bytes);
 }
 
 static void locus_begin(struct writer *w)
@@ -416,16 +429,14 @@ const struct writer_format writer_formats[] = {
     {"squid", "Squid access.log", true, false, NULL, squid_record},
     {"zeek-tsv", "Zeek conn.log", true, false, zeek_tsv_begin, zeek_tsv_record},
     {"zeek-json", "Zeek conn.log as JSON", true, false, NULL, zeek_json_record},
-    {"weblog", "Combined Log Format, no durations", false, false, NULL,
-     weblog_record},
+    {"weblog", "Combined Log Format, no durations", false, false, NULL, weblog_record},
     {"haproxy", "HAProxy tcplog", true, false, NULL, haproxy_record},
     {"nginx", "nginx with upstream fields", true, false, NULL, nginx_record},
     {"binetflow", "Argus flows", false, false, binetflow_begin, binetflow_record},
     {"libcachesim", "time,obj_id,obj_size", false, false, libcachesim_begin,
      libcachesim_record},
     {"objects", "time id size", false, false, NULL, objects_record},
-    {"csv", "all that locus knows, with a header", false, false, csv_begin,
-     csv_record},
+    {"csv", "all that locus knows, with a header", false, false, csv_begin, csv_record},
     {"locus", "locus' own binary, the fastest to read", false, true, locus_begin,
      locus_record},
     {.name = NULL},
@@ -448,7 +459,8 @@ static const char *target(const struct writer *writer)
 
 static bool failed(const struct writer *writer, int why)
 {
-    fprintf(stderr, "locus: %s: cannot be written: %s\n", target(writer), strerror(why));
+    fprintf(stderr, "locus: %s: cannot be written: %s\n", target(writer),
+            strerror(why));
     return false;
 }
 
@@ -549,6 +561,7 @@ static bool write_one(struct writer *writer, const struct record *record)
             name_of(writer, record->src_family, &record->src, src);
         }
     }
+    writer->written++;
     writer->options.format->record(writer, record, &names);
     return !ferror(writer->out) || failed(writer, errno);
 }
