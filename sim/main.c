@@ -9,6 +9,8 @@
 
 const struct command *const commands[] = {
     &cmd_drive,
+    &cmd_gen,
+    &cmd_convert,
     NULL,
 };
 
