@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LOCUS_SIM_READERS_H
+#define LOCUS_SIM_READERS_H
+
+#include "reader.h"
+
+/* The table; where two understand a file equally well, the first is taken. Ends with NULL. */
+extern const struct reader_format *const reader_formats[];
+
+extern const struct reader_format reader_squid;
+extern const struct reader_format reader_zeek_json;
+extern const struct reader_format reader_zeek_tsv;
+
+/* The zeek-json line, for JSON lines in the middle of other Zeek logs. */
+reader_line_fn zeek_json_line;
+
+/* The format of that name; NULL: none. */
+const struct reader_format *reader_find(const char *name);
+/* The format that understands most of the file's beginning; NULL: none, or out of memory
+ * (said on stderr only then). */
+const struct reader_format *reader_detect(const struct trace_options *options,
+                                          struct slice head, bool whole);
+/* What --key calls it. */
+const char *reader_key_name(enum trace_key key);
+
+#endif
