@@ -32,7 +32,8 @@ bool duration_model_parse(const char *text, struct duration_model *out)
     }
     if (split_prefix(text, "rate:", &rest)) {
         out->kind = DURATION_RATE;
-        return read_bytes(rest, strlen(rest), &out->bytes_per_s) && out->bytes_per_s > 0;
+        return read_bytes(rest, strlen(rest), &out->bytes_per_s) &&
+               out->bytes_per_s > 0;
     }
     if (split_prefix(text, "lognormal:", &rest)) {
         size_t median = strcspn(rest, ":");
@@ -60,7 +61,8 @@ static uint64_t as_time(double ns)
     return ns >= 9.2e18 ? (uint64_t)9200000000000000000 : (uint64_t)ns;
 }
 
-static uint64_t model_duration(const struct arrival_source *source, const struct record *r)
+static uint64_t model_duration(const struct arrival_source *source,
+                               const struct record *r)
 {
     const struct duration_model *model = &source->options.duration;
 
@@ -73,7 +75,7 @@ static uint64_t model_duration(const struct arrival_source *source, const struct
         /* Box-Muller, from the two halves of one throw. */
         uint64_t throw = dice(source->options.seed, source->counts.arrivals);
         double u = ((double)(throw >> 32) + 1) / 4294967296.0;
-        double v = (double)(throw & UINT32_MAX) / 4294967296.0;
+        double v = (double)(throw &UINT32_MAX) / 4294967296.0;
         double z = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
         double sigma = (double)model->sigma_milli / 1000;
         return as_time((double)model->time_ns * exp(sigma * z));
@@ -103,7 +105,8 @@ static union locus_key service_key(enum locus_family service, uint8_t family,
     if (service == LOCUS_NAME) {
         return name_key(family, key);
     }
-    out.ipv4 = family == LOCUS_IPV4 ? key->ipv4 : (uint32_t)name_key(family, key).words[0];
+    out.ipv4 =
+        family == LOCUS_IPV4 ? key->ipv4 : (uint32_t)name_key(family, key).words[0];
     return out;
 }
 
@@ -125,15 +128,18 @@ static bool chosen(enum proto_choice choice, uint8_t proto)
 
 static uint64_t start_time(struct arrival_source *source, const struct record *r)
 {
-    uint64_t start_ns = r->start_ns > source->first_ns ? r->start_ns - source->first_ns : 0;
+    uint64_t start_ns =
+        r->start_ns > source->first_ns ? r->start_ns - source->first_ns : 0;
 
     if (source->options.speed_milli != 1000) {
-        start_ns = (uint64_t)((figure_time)start_ns * 1000 / source->options.speed_milli);
+        start_ns =
+            (uint64_t)((figure_time)start_ns * 1000 / source->options.speed_milli);
     }
     return start_ns;
 }
 
-static bool convert(struct arrival_source *source, const struct record *r, struct arrival *a)
+static bool convert(struct arrival_source *source, const struct record *r,
+                    struct arrival *a)
 {
     struct arrival_counts *counts = &source->counts;
 
@@ -174,7 +180,8 @@ int arrivals_open(struct arrival_source *source, struct trace *trace,
     source->family = trace_summary(trace)->all_ipv4 ? LOCUS_IPV4 : LOCUS_NAME;
     source->first_ns = trace_summary(trace)->first_ns;
     source->records = malloc(ARRIVAL_BATCH * sizeof(*source->records));
-    if (source->records == NULL || intern_init(&source->destinations, seed) != LOCUS_OK) {
+    if (source->records == NULL ||
+        intern_init(&source->destinations, seed) != LOCUS_OK) {
         free(source->records);
         source->records = NULL;
         return LOCUS_ENOMEM;

@@ -187,7 +187,8 @@ static void evict_s3fifo(struct cache *cache)
 
 static void evict_sieve(struct cache *cache)
 {
-    struct entry *entry = cache->hand != NULL ? cache->hand : cache->queues[MAIN].oldest;
+    struct entry *entry =
+        cache->hand != NULL ? cache->hand : cache->queues[MAIN].oldest;
 
     while (entry->uses > 0) {
         entry->uses = 0;

@@ -144,8 +144,8 @@ static int read_all(struct ring *ring, struct arrival_source *source,
 }
 
 int crew_run(struct arrival_source *source, struct crew_member *members, size_t count,
-             const volatile int *stop,
-             void (*progress)(void *arg, uint64_t arrivals), void *progress_arg)
+             const volatile int *stop, void (*progress)(void *arg, uint64_t arrivals),
+             void *progress_arg)
 {
     struct ring ring = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .filled = PTHREAD_COND_INITIALIZER,

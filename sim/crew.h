@@ -26,7 +26,7 @@ struct crew_member {
  * member that failed has its status; the others go on.
  */
 int crew_run(struct arrival_source *source, struct crew_member *members, size_t count,
-             const volatile int *stop,
-             void (*progress)(void *arg, uint64_t arrivals), void *progress_arg);
+             const volatile int *stop, void (*progress)(void *arg, uint64_t arrivals),
+             void *progress_arg);
 
 #endif

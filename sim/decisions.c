@@ -17,10 +17,14 @@ static const struct {
     uint32_t bit;
     const char *word;
 } why_words[] = {
-    {LOCUS_WHY_HIT, "hit"},         {LOCUS_WHY_NEW, "new"},
-    {LOCUS_WHY_FORGOTTEN, "forgotten"}, {LOCUS_WHY_MOVED, "moved"},
-    {LOCUS_WHY_GROWN, "grown"},     {LOCUS_WHY_TRIMMED, "trimmed"},
-    {LOCUS_WHY_SPILLED, "spilled"}, {LOCUS_WHY_DOWN, "down"},
+    {LOCUS_WHY_HIT, "hit"},
+    {LOCUS_WHY_NEW, "new"},
+    {LOCUS_WHY_FORGOTTEN, "forgotten"},
+    {LOCUS_WHY_MOVED, "moved"},
+    {LOCUS_WHY_GROWN, "grown"},
+    {LOCUS_WHY_TRIMMED, "trimmed"},
+    {LOCUS_WHY_SPILLED, "spilled"},
+    {LOCUS_WHY_DOWN, "down"},
     {LOCUS_WHY_REFUSED, "refused"},
 };
 

@@ -16,7 +16,7 @@ struct inactive {
 
 struct inactive_queue {
     struct inactive *ring;
-    size_t capacity; /* a power of two, or 0 */
+    size_t capacity;   /* a power of two, or 0 */
     size_t head, tail; /* counted up; index = & (capacity - 1) */
 };
 
@@ -29,8 +29,8 @@ struct engine {
     struct cache **caches; /* by server; NULL without a cache model */
 
     uint32_t server_count;
-    uint32_t *handles;  /* by server; LOCUS_NO_SERVER: not in service */
-    uint32_t *numbers;  /* server by handle */
+    uint32_t *handles; /* by server; LOCUS_NO_SERVER: not in service */
+    uint32_t *numbers; /* server by handle */
     size_t number_count;
     struct locus_server_config *specs; /* by server: what it has or comes back with */
     bool thresholds; /* any server has one, so that availability must be asked for */
@@ -40,9 +40,9 @@ struct engine {
 
     uint64_t next_ns; /* nothing of its own happens before */
     uint64_t tick_ns, event_ns, interval_ns;
-    size_t event; /* the next one */
-    uint64_t last_ns; /* of all departures of active connections */
-    uint64_t phase_ns; /* when the phase began */
+    size_t event;                /* the next one */
+    uint64_t last_ns;            /* of all departures of active connections */
+    uint64_t phase_ns;           /* when the phase began */
     uint64_t expired, forgotten; /* counted to a phase already */
 };
 
@@ -71,7 +71,8 @@ static uint64_t add_time(uint64_t a, uint64_t b)
     uint64_t sum;
 
     /* UINT64_MAX is "never"; the last moment there is comes just before it. */
-    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1 : sum;
+    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1
+                                                                   : sum;
 }
 
 static bool available(void *arg, uint32_t server)
@@ -89,7 +90,8 @@ static bool available(void *arg, uint32_t server)
 
 /* ---- departures ------------------------------------------------------------------ */
 
-static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns, uint32_t handle)
+static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
+                         uint32_t handle)
 {
     if (queue->tail - queue->head == queue->capacity) {
         size_t capacity = queue->capacity == 0 ? 1024 : 2 * queue->capacity;
@@ -102,7 +104,8 @@ static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns, uint32_
             ring[i] = queue->ring[(queue->head + i) & (queue->capacity - 1)];
         }
         free(queue->ring);
-        *queue = (struct inactive_queue){.ring = ring, .capacity = capacity, .tail = count};
+        *queue =
+            (struct inactive_queue){.ring = ring, .capacity = capacity, .tail = count};
     }
     queue->ring[queue->tail++ & (queue->capacity - 1)] =
         (struct inactive){.gone_ns = gone_ns, .handle = handle};
@@ -350,7 +353,8 @@ static int arrive(struct engine *e, const struct arrival *a)
     if (status == LOCUS_ENOSERVER || status == LOCUS_ERANGE) {
         e->recorder.tally->refused++;
         if (e->config.decision != NULL) {
-            e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, &pick, false);
+            e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, &pick,
+                               false);
         }
         return LOCUS_OK;
     }
@@ -367,8 +371,9 @@ static int arrive(struct engine *e, const struct arrival *a)
         e->recorder.tally->hit_bytes += hit ? a->bytes : 0;
     }
     if (status == LOCUS_OK) {
-        status = watch(e, pick.server,
-                       a->udp ? add_time(until_ns, e->config.udp_ns) : until_ns, a->udp);
+        status =
+            watch(e, pick.server,
+                  a->udp ? add_time(until_ns, e->config.udp_ns) : until_ns, a->udp);
     }
     if (e->config.decision != NULL) {
         e->config.decision(e->config.decision_arg, a, server, &pick, hit);
@@ -383,7 +388,8 @@ int engine_run(struct engine *engine, const struct arrival *arrivals, size_t cou
 
     for (size_t i = 0; status == LOCUS_OK && i < count; i++) {
         const struct arrival *a = &arrivals[i];
-        if (i + PREFETCH_AHEAD < count && a[PREFETCH_AHEAD].destination < r->contact_count) {
+        if (i + PREFETCH_AHEAD < count &&
+            a[PREFETCH_AHEAD].destination < r->contact_count) {
             __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
         }
         if (a->start_ns >= engine->next_ns) {
@@ -551,8 +557,8 @@ int engine_create(const struct engine_config *config, struct engine **out)
         engine_destroy(e);
         return status;
     }
-    e->event_ns =
-        config->servers->event_count > 0 ? config->servers->events[0].at_ns : LOCUS_NEVER;
+    e->event_ns = config->servers->event_count > 0 ? config->servers->events[0].at_ns
+                                                   : LOCUS_NEVER;
     e->interval_ns = config->interval != NULL ? config->interval_ns : LOCUS_NEVER;
     e->tick_ns = locus_tick_due(e->svc);
     *out = e;

@@ -29,10 +29,12 @@ struct engine;
 
 /* Called for every arrival; server is LOCUS_NO_SERVER (the number, not the handle) when it was
  * refused. */
-typedef void engine_decision_fn(void *arg, const struct arrival *arrival, uint32_t server,
-                                const struct locus_pick *pick, bool cache_hit);
+typedef void engine_decision_fn(void *arg, const struct arrival *arrival,
+                                uint32_t server, const struct locus_pick *pick,
+                                bool cache_hit);
 /* Called at every multiple of interval_ns, with all figures brought up to it, and at the end. */
-typedef void engine_interval_fn(void *arg, const struct engine *engine, uint64_t now_ns);
+typedef void engine_interval_fn(void *arg, const struct engine *engine,
+                                uint64_t now_ns);
 
 struct engine_config {
     const struct policy *policy;     /* borrowed, as all pointers here, until destroy */
@@ -44,8 +46,8 @@ struct engine_config {
     const struct server_list *servers;
     uint64_t tcpfin_ns, udp_ns;
     struct cache_config cache; /* capacity 0: none */
-    bool phases;               /* every event's time begins a new phase of the figures */
-    uint64_t interval_ns;      /* 0: no intervals */
+    bool phases;          /* every event's time begins a new phase of the figures */
+    uint64_t interval_ns; /* 0: no intervals */
     engine_interval_fn *interval;
     void *interval_arg;
     engine_decision_fn *decision; /* or NULL */

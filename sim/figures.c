@@ -19,28 +19,33 @@ const struct figure_spec figure_specs[] = {
     {FIGURE(stuck_ppm), .label = "stuck", .unit = FIGURE_SHARE, .rank = 2,
      .about = "repeats that went to the same server as the destination's previous one"},
     {FIGURE(warm_ppm), .label = "warm", .unit = FIGURE_SHARE, .rank = 3,
-     .about = "repeats that went to a server that had served the destination since that "
-              "server last failed"},
+     .about =
+         "repeats that went to a server that had served the destination since that "
+         "server last failed"},
     {FIGURE(moves), .label = "moves", .unit = FIGURE_COUNT, .rank = 4,
-     .about = "repeats to a server new to the destination while one that had served it was "
-              "available"},
-    {FIGURE(destinations), .run_wide = true, .label = "dests", .unit = FIGURE_COUNT, .rank = 19,
-     .about = "destinations that were served"},
-    {FIGURE(replicas_mean_ppm), .run_wide = true, .label = "repl", .unit = FIGURE_RATIO, .rank = 7,
-     .about = "servers per destination, mean over destinations"},
-    {FIGURE(replicas_conn_mean_ppm), .run_wide = true, .label = "repl/c", .unit = FIGURE_RATIO, .rank = 14,
+     .about =
+         "repeats to a server new to the destination while one that had served it was "
+         "available"},
+    {FIGURE(destinations), .run_wide = true, .label = "dests", .unit = FIGURE_COUNT,
+     .rank = 19, .about = "destinations that were served"},
+    {FIGURE(replicas_mean_ppm), .run_wide = true, .label = "repl", .unit = FIGURE_RATIO,
+     .rank = 7, .about = "servers per destination, mean over destinations"},
+    {FIGURE(replicas_conn_mean_ppm), .run_wide = true, .label = "repl/c",
+     .unit = FIGURE_RATIO, .rank = 14,
      .about = "servers per destination, mean over connections"},
-    {FIGURE(replicas_max), .run_wide = true, .label = "most", .unit = FIGURE_COUNT, .rank = 13,
-     .about = "the most servers that one destination went to"},
+    {FIGURE(replicas_max), .run_wide = true, .label = "most", .unit = FIGURE_COUNT,
+     .rank = 13, .about = "the most servers that one destination went to"},
     {FIGURE(imbalance_mean_ppm), .label = "imbal", .unit = FIGURE_RATIO, .rank = 5,
-     .about = "(highest active / weight) / (mean active / weight), time-weighted mean while "
-              "anything is active"},
+     .about =
+         "(highest active / weight) / (mean active / weight), time-weighted mean while "
+         "anything is active"},
     {FIGURE(imbalance_peak_ppm), .label = "i.peak", .unit = FIGURE_RATIO, .rank = 12,
      .about = "the highest imbalance"},
     {FIGURE(cv_ppm), .label = "cv", .unit = FIGURE_RATIO, .rank = 15,
      .about = "coefficient of variation of active / weight, time-weighted mean"},
     {FIGURE(jain_ppm), .label = "jain", .unit = FIGURE_RATIO, .rank = 11,
-     .about = "Jain's fairness index of active / weight, time-weighted mean; 1 is even"},
+     .about =
+         "Jain's fairness index of active / weight, time-weighted mean; 1 is even"},
     {FIGURE(above_weight_ms), .label = "above", .unit = FIGURE_MS, .rank = 20,
      .about = "time with more active connections than weight, summed over servers"},
     {FIGURE(above_weight_ppm), .label = "above", .unit = FIGURE_SHARE, .rank = 9,
@@ -376,8 +381,8 @@ int recorder_contact(struct recorder *r, uint32_t destination, uint32_t server,
         count_repeat(r, destination, server);
     }
     if (server_set_add(&c->served, r->server_count, server) != LOCUS_OK ||
-        (r->warm != NULL && server_set_add(&r->warm[destination], r->server_count,
-                                           server) != LOCUS_OK)) {
+        (r->warm != NULL &&
+         server_set_add(&r->warm[destination], r->server_count, server) != LOCUS_OK)) {
         return LOCUS_ENOMEM;
     }
     c->connections++;

@@ -18,28 +18,31 @@
 
 /* What one phase came to. Integers in stated units; ppm of a ratio: 1,000,000 is 1. */
 struct figures {
-    uint64_t connections;   /* given to a server */
-    uint64_t refused;       /* no server was available */
-    uint64_t repeats;       /* connections whose destination had been served before */
-    uint64_t stuck_ppm;     /* of repeats: to the server of the destination's previous one */
-    uint64_t warm_ppm;      /* of repeats: to a server that had served the destination since
+    uint64_t connections; /* given to a server */
+    uint64_t refused;     /* no server was available */
+    uint64_t repeats;     /* connections whose destination had been served before */
+    uint64_t
+        stuck_ppm;     /* of repeats: to the server of the destination's previous one */
+    uint64_t warm_ppm; /* of repeats: to a server that had served the destination since
                                that server last failed */
-    uint64_t moves;         /* repeats to a server new to the destination while another that
+    uint64_t moves;    /* repeats to a server new to the destination while another that
                                had served it was available */
-    uint64_t destinations;  /* that were served at all */
-    uint64_t replicas_mean_ppm;      /* servers per destination, mean over destinations */
+    uint64_t destinations;      /* that were served at all */
+    uint64_t replicas_mean_ppm; /* servers per destination, mean over destinations */
     uint64_t replicas_conn_mean_ppm; /* ... over connections */
     uint64_t replicas_max;
-    uint64_t imbalance_mean_ppm; /* (highest active / weight) / (mean active / weight) */
+    uint64_t
+        imbalance_mean_ppm; /* (highest active / weight) / (mean active / weight) */
     uint64_t imbalance_peak_ppm;
     uint64_t cv_ppm;   /* time-weighted coefficient of variation of active / weight */
     uint64_t jain_ppm; /* ... Jain's index; 1 is even */
-    uint64_t above_weight_ms;  /* with more active connections than weight, over servers */
+    uint64_t
+        above_weight_ms; /* with more active connections than weight, over servers */
     uint64_t above_weight_ppm; /* ... of all the servers' time */
     uint64_t peak_active;      /* on one server */
     uint64_t busy_ms;          /* with anything active */
     uint64_t span_ms;
-    uint64_t hit_ppm;      /* with a cache model: requests found in the server's cache */
+    uint64_t hit_ppm; /* with a cache model: requests found in the server's cache */
     uint64_t byte_hit_ppm; /* ... bytes */
     uint64_t origin_bytes; /* ... bytes fetched because they were not */
     uint64_t map_entries_peak;
@@ -66,15 +69,16 @@ struct figure_spec {
     const char *name;  /* in JSON and CSV; NULL ends the table */
     const char *label; /* over the table's column */
     enum figure_unit unit;
-    size_t offset;     /* in struct figures; of an uint64_t */
-    int rank;          /* columns of low rank come first when room is short; 0: none */
+    size_t offset; /* in struct figures; of an uint64_t */
+    int rank;      /* columns of low rank come first when room is short; 0: none */
     enum figure_needs needs;
     bool run_wide; /* says nothing about a single phase */
     const char *about;
 };
 extern const struct figure_spec figure_specs[];
 
-static inline uint64_t figure_value(const struct figures *f, const struct figure_spec *spec)
+static inline uint64_t figure_value(const struct figures *f,
+                                    const struct figure_spec *spec)
 {
     return *(const uint64_t *)((const char *)f + spec->offset);
 }
@@ -93,7 +97,7 @@ struct tally {
     uint64_t connections, refused, repeats, stuck, warm, moves;
     uint64_t bytes, hits, hit_bytes;
     uint64_t span_ns, busy_ns;
-    figure_sum server_ns; /* servers in service, over time */
+    figure_sum server_ns;                /* servers in service, over time */
     double imbalance_ns, cv_ns, jain_ns; /* integrals over busy time */
     double imbalance_peak;
     uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten;
@@ -101,7 +105,7 @@ struct tally {
 };
 
 struct server_state {
-    double inverse; /* 1 / weight */
+    double inverse;    /* 1 / weight */
     uint64_t since_ns; /* up to here the tally has its active_ns */
     uint32_t active;
     uint32_t weight;

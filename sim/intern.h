@@ -25,9 +25,9 @@ struct intern_slot {
 
 struct intern {
     struct intern_slot *slots;
-    size_t mask;                /* slots - 1 */
-    struct interned_key *keys;  /* by number */
-    size_t capacity;            /* of keys */
+    size_t mask;               /* slots - 1 */
+    struct interned_key *keys; /* by number */
+    size_t capacity;           /* of keys */
     uint32_t count;
     uint64_t seed[2];
 };

@@ -11,7 +11,8 @@ FILE *output_open(const char *command, const char *path)
     }
     FILE *file = fopen(path, "w");
     if (file == NULL) {
-        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path, strerror(errno));
+        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path,
+                strerror(errno));
     }
     return file;
 }
@@ -26,7 +27,8 @@ bool output_close(const char *command, const char *path, FILE *file)
         error = errno;
     }
     if (failed) {
-        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path, strerror(error));
+        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path,
+                strerror(error));
     }
     return !failed;
 }

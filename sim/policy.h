@@ -18,16 +18,17 @@ struct policy_ops {
     const char *about;
     int (*make)(uint64_t seed, void **state);
     /* As locus_schedule(): decides, counts nothing. */
-    int (*pick)(void *state, struct locus_service *svc, const struct locus_request *request,
-                uint64_t now_ns, struct locus_pick *pick);
+    int (*pick)(void *state, struct locus_service *svc,
+                const struct locus_request *request, uint64_t now_ns,
+                struct locus_pick *pick);
     void (*destroy)(void *state);
 };
 
 enum { POLICY_TEXT = 40 };
 
 struct policy {
-    char text[POLICY_TEXT];      /* as asked for: "mh:fallback" */
-    const char *scheduler;       /* of the library; "none" with ops */
+    char text[POLICY_TEXT]; /* as asked for: "mh:fallback" */
+    const char *scheduler;  /* of the library; "none" with ops */
     uint32_t flags;
     const struct policy_ops *ops; /* NULL: the library's */
 };

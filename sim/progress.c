@@ -22,7 +22,8 @@ static void interrupted(int number)
 
 void progress_catch_interrupt(void)
 {
-    struct sigaction action = {.sa_handler = interrupted, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = interrupted,
+                               .sa_flags = (int)SA_RESETHAND};
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -73,8 +73,9 @@ static void write_point(FILE *out, const struct report *report,
     for (uint32_t s = 0; s < t->server_count; s++) {
         active += t->servers[index * t->server_count + s].active;
     }
-    fprintf(out, "%" PRIu64 ",%s,all,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", at_ms,
-            policy->name, active, point->connections, point->refused, point->moves);
+    fprintf(out, "%" PRIu64 ",%s,all,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
+            at_ms, policy->name, active, point->connections, point->refused,
+            point->moves);
     if (report->cache.capacity > 0) {
         fprintf(out, "%" PRIu64, point->hits);
     }
@@ -83,7 +84,8 @@ static void write_point(FILE *out, const struct report *report,
         const struct timeline_server *server = &t->servers[index * t->server_count + s];
         fprintf(out, "%" PRIu64 ",%s,", at_ms, policy->name);
         csv_text(out, report->servers->items[s].name);
-        fprintf(out, ",%" PRIu32 ",%" PRIu32 ",,,,\n", server->active, server->connections);
+        fprintf(out, ",%" PRIu32 ",%" PRIu32 ",,,,\n", server->active,
+                server->connections);
     }
 }
 

@@ -124,19 +124,22 @@ static json_t *settings_object(const struct report *report)
 }
 
 static void set_figures(json_t *object, const struct report *report,
-                        const struct policy_report *policy, const struct figures *figures)
+                        const struct policy_report *policy,
+                        const struct figures *figures)
 {
     bool phase = figures != &policy->total;
 
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
-        if ((!phase || !s->run_wide) && (s->needs == NEEDS_REFUSALS || report_wants(report, s)) &&
+        if ((!phase || !s->run_wide) &&
+            (s->needs == NEEDS_REFUSALS || report_wants(report, s)) &&
             policy_wants(policy, s)) {
             set_number(object, s->name, figure_value(figures, s));
         }
     }
 }
 
-static json_t *phases_array(const struct report *report, const struct policy_report *policy)
+static json_t *phases_array(const struct report *report,
+                            const struct policy_report *policy)
 {
     json_t *array = json_array();
 
@@ -192,7 +195,8 @@ json_t *report_object(const struct report *report)
 {
     json_t *object = json_object();
 
-    if (object == NULL || json_object_set_new(object, "trace", trace_object(report)) != 0 ||
+    if (object == NULL ||
+        json_object_set_new(object, "trace", trace_object(report)) != 0 ||
         json_object_set_new(object, "settings", settings_object(report)) != 0 ||
         json_object_set_new(object, "policies", policies_array(report)) != 0) {
         json_decref(object);

@@ -76,7 +76,8 @@ static void print_figure(FILE *out, const struct report *report,
     const char *suffix = unit_suffix(spec->unit);
     int stem = stem_length(spec);
 
-    fprintf(out, "# HELP locus_replay_%.*s%s %s\n", stem, spec->name, suffix, spec->about);
+    fprintf(out, "# HELP locus_replay_%.*s%s %s\n", stem, spec->name, suffix,
+            spec->about);
     fprintf(out, "# TYPE locus_replay_%.*s%s gauge\n", stem, spec->name, suffix);
     for (size_t i = 0; i < report->policy_count; i++) {
         const struct policy_report *policy = &report->policies[i];
@@ -100,21 +101,22 @@ static const struct {
     {"bytes", offsetof(struct server_figures, bytes), FIGURE_BYTES, "bytes it served"},
     {"peak_active", offsetof(struct server_figures, peak_active), FIGURE_COUNT,
      "the most active connections on it"},
-    {"above_weight_seconds", offsetof(struct server_figures, above_weight_ms), FIGURE_MS,
-     "time with more active connections than weight"},
+    {"above_weight_seconds", offsetof(struct server_figures, above_weight_ms),
+     FIGURE_MS, "time with more active connections than weight"},
     {"connection_share_ratio", offsetof(struct server_figures, connection_share_ppm),
      FIGURE_SHARE, "its share of the concurrent connections"},
     {"request_share_ratio", offsetof(struct server_figures, request_share_ppm),
      FIGURE_SHARE, "its share of the connections by number"},
-    {"weight_share_ratio", offsetof(struct server_figures, weight_share_ppm), FIGURE_SHARE,
-     "its share of the weights"},
+    {"weight_share_ratio", offsetof(struct server_figures, weight_share_ppm),
+     FIGURE_SHARE, "its share of the weights"},
 };
 
 static void print_servers(FILE *out, const struct report *report)
 {
     for (size_t m = 0; m < sizeof(server_metrics) / sizeof(*server_metrics); m++) {
         const char *name = server_metrics[m].name;
-        fprintf(out, "# HELP locus_replay_server_%s %s\n", name, server_metrics[m].about);
+        fprintf(out, "# HELP locus_replay_server_%s %s\n", name,
+                server_metrics[m].about);
         fprintf(out, "# TYPE locus_replay_server_%s gauge\n", name);
         for (size_t p = 0; p < report->policy_count; p++) {
             for (size_t s = 0; s < report->servers->count; s++) {
@@ -132,10 +134,11 @@ static void print_servers(FILE *out, const struct report *report)
 
 void report_metrics(FILE *out, const struct report *report, bool per_server)
 {
-    fprintf(out, "# HELP locus_replay_records records of the trace\n"
-                 "# TYPE locus_replay_records gauge\n"
-                 "locus_replay_records{state=\"good\"} %" PRIu64 "\n"
-                 "locus_replay_records{state=\"bad\"} %" PRIu64 "\n",
+    fprintf(out,
+            "# HELP locus_replay_records records of the trace\n"
+            "# TYPE locus_replay_records gauge\n"
+            "locus_replay_records{state=\"good\"} %" PRIu64 "\n"
+            "locus_replay_records{state=\"bad\"} %" PRIu64 "\n",
             report->trace->records, report->trace->bad);
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
         if (s->needs == NEEDS_REFUSALS || report_wants(report, s)) {

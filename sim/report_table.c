@@ -78,7 +78,8 @@ static const char *figure_text(const struct figure_spec *spec, uint64_t value,
         return report_time(value, text);
     case FIGURE_SHARE: /* tenths of a percent */
         value = (value + 500) / 1000;
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", value / 10, (unsigned)(value % 10));
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", value / 10,
+                 (unsigned)(value % 10));
         return text;
     case FIGURE_RATIO: /* hundredths */
         value = (value + 5000) / 10000;
@@ -136,15 +137,17 @@ static void print_trace(FILE *out, const struct report *report)
         fprintf(out, " and %zu more", report->path_count - 3);
     }
     fprintf(out, " (%s)\n", t->formats);
-    fprintf(out, "         %s records, %s bad, %s destinations", report_count(t->records, a),
-            report_count(t->bad, b), report_count(t->destinations, c));
+    fprintf(out, "         %s records, %s bad, %s destinations",
+            report_count(t->records, a), report_count(t->bad, b),
+            report_count(t->destinations, c));
     fprintf(out, ", %s%s\n", report_time((t->last_ns - t->first_ns) / 1000000u, a),
             report->interrupted ? ", INTERRUPTED" : "");
 }
 
 static void print_assumptions(FILE *out, const struct report *report)
 {
-    static const char *const protocols[] = {"TCP connections", "UDP flows", "connections"};
+    static const char *const protocols[] = {"TCP connections", "UDP flows",
+                                            "connections"};
     const struct arrival_counts *c = report->counts;
     const struct duration_model *d = &report->arrivals->duration;
     char a[REPORT_TEXT], b[REPORT_TEXT];
@@ -224,8 +227,8 @@ static size_t column_width(const struct report *report, const struct figure_spec
     char text[REPORT_TEXT];
 
     for (size_t i = 0; i < report->policy_count; i++) {
-        size_t length =
-            strlen(figure_text(spec, figure_value(&report->policies[i].total, spec), text));
+        size_t length = strlen(
+            figure_text(spec, figure_value(&report->policies[i].total, spec), text));
         width = length > width ? length : width;
     }
     return width;
@@ -342,13 +345,14 @@ static void print_server_table(FILE *out, const struct report *report)
         servers = length > servers ? length : servers;
     }
     fprintf(out, "\n%-*s  %-*s  %10s  %8s  %8s  %8s  %7s\n", (int)names, "policy",
-            (int)servers, "server", "conns", "of conns", "of time", "of weight", "peak");
+            (int)servers, "server", "conns", "of conns", "of time", "of weight",
+            "peak");
     for (size_t p = 0; p < report->policy_count; p++) {
         const struct policy_report *policy = &report->policies[p];
         for (size_t i = 0; i < report->servers->count; i++) {
             const struct server_figures *f = &policy->servers[i];
-            fprintf(out, "%-*s  %-*s  %10s  %8s  %8s  %9s  %7s\n", (int)names, policy->name,
-                    (int)servers, report->servers->items[i].name,
+            fprintf(out, "%-*s  %-*s  %10s  %8s  %8s  %9s  %7s\n", (int)names,
+                    policy->name, (int)servers, report->servers->items[i].name,
                     report_count(f->connections, a),
                     figure_text(&share, f->request_share_ppm, b),
                     figure_text(&share, f->connection_share_ppm, c),

@@ -30,7 +30,8 @@ bool server_address_parse(const char *text, size_t length, struct locus_address 
         return true;
     }
     while (host < length && is_host_character(text[host])) {
-        letter = letter || (text[host] != '.' && (text[host] < '0' || text[host] > '9'));
+        letter =
+            letter || (text[host] != '.' && (text[host] < '0' || text[host] > '9'));
         host++;
     }
     /* Digits and dots alone are a mistyped address, not a host. */
@@ -61,7 +62,8 @@ static bool same_address(const struct locus_address *a, const struct locus_addre
     return memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes)) == 0;
 }
 
-int64_t servers_find(const struct server_list *list, const struct locus_address *address)
+int64_t servers_find(const struct server_list *list,
+                     const struct locus_address *address)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (same_address(&list->items[i].address, address)) {
@@ -132,7 +134,9 @@ static int make_numbered(const char *command, uint64_t count, struct server_list
 {
     for (uint32_t i = 1; i <= count; i++) {
         struct server_spec spec = {
-            .address = {.family = LOCUS_IPV4, .port = 80, .key = {.ipv4 = 0x0a000000u + i}},
+            .address = {.family = LOCUS_IPV4,
+                        .port = 80,
+                        .key = {.ipv4 = 0x0a000000u + i}},
         };
         locus_address_format(&spec.address, spec.name, sizeof(spec.name));
         if (servers_add(list, &spec) != LOCUS_OK) {
@@ -159,12 +163,13 @@ static int parse_one(const char *command, const char *text, size_t length,
     }
     if (star != NULL && (!read_number(star + 1, length - address - 1, &weight) ||
                          weight > LOCUS_WEIGHT_MAX)) {
-        return usage_error(command,
-                           "--servers: expected a weight from 0 to %d behind '*', not '%.*s'",
-                           LOCUS_WEIGHT_MAX, (int)(length - address - 1), star + 1);
+        return usage_error(
+            command, "--servers: expected a weight from 0 to %d behind '*', not '%.*s'",
+            LOCUS_WEIGHT_MAX, (int)(length - address - 1), star + 1);
     }
     if (servers_find(list, &spec.address) >= 0) {
-        return usage_error(command, "--servers: '%.*s' is there twice", (int)address, text);
+        return usage_error(command, "--servers: '%.*s' is there twice", (int)address,
+                           text);
     }
     spec.weight = (uint32_t)weight;
     memcpy(spec.name, text, address);

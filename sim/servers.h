@@ -18,10 +18,10 @@ struct server_spec {
     struct locus_address address; /* a name that is no address: LOCUS_NAME */
     char name[SERVER_NAME_SIZE];  /* for reports */
     uint32_t weight;
-    uint32_t upper, lower;        /* thresholds; 0: none */
-    uint32_t active, inactive;    /* connections when the replay begins */
-    bool weighted; /* somebody gave the weight; else the trace decides */
-    bool later;    /* not in service when the replay begins */
+    uint32_t upper, lower;     /* thresholds; 0: none */
+    uint32_t active, inactive; /* connections when the replay begins */
+    bool weighted;             /* somebody gave the weight; else the trace decides */
+    bool later;                /* not in service when the replay begins */
 };
 
 enum server_event_kind {
@@ -55,7 +55,8 @@ void servers_free(struct server_list *list);
  * when it can be neither. */
 bool server_address_parse(const char *text, size_t length, struct locus_address *out);
 /* The number of the server of that address, or -1. */
-int64_t servers_find(const struct server_list *list, const struct locus_address *address);
+int64_t servers_find(const struct server_list *list,
+                     const struct locus_address *address);
 /* LOCUS_EFULL: SERVERS_MAX are there. */
 int servers_add(struct server_list *list, const struct server_spec *spec);
 int servers_add_event(struct server_list *list, const struct server_event *event);

@@ -85,10 +85,14 @@ int session_concurrency(struct session *session)
 
 uint32_t session_even_weight(const struct session *session, uint64_t headroom_percent)
 {
-    uint64_t parts = 100 * session->servers.count;
+    uint64_t parts = 0;
     uint64_t wanted = (uint64_t)session->concurrency_p99 * headroom_percent;
-    uint64_t weight = (wanted + parts - 1) / parts;
+    uint64_t weight;
 
+    for (size_t i = 0; i < session->servers.count; i++) {
+        parts += session->servers.items[i].later ? 0 : 100;
+    }
+    weight = parts > 0 ? (wanted + parts - 1) / parts : 0;
     if (weight > LOCUS_WEIGHT_MAX) {
         return LOCUS_WEIGHT_MAX;
     }
@@ -101,7 +105,7 @@ int session_weights(struct session *session, uint64_t headroom_percent)
     bool any = false;
 
     for (size_t i = 0; i < list->count; i++) {
-        any = any || list->items[i].weighted;
+        any = any || (list->items[i].weighted && !list->items[i].later);
     }
     if (any) {
         return EXIT_OK;
@@ -112,7 +116,9 @@ int session_weights(struct session *session, uint64_t headroom_percent)
     }
     session->weights_from_trace = true;
     for (size_t i = 0; i < list->count; i++) {
-        list->items[i].weight = session_even_weight(session, headroom_percent);
+        if (!list->items[i].later) {
+            list->items[i].weight = session_even_weight(session, headroom_percent);
+        }
     }
     return EXIT_OK;
 }

@@ -23,7 +23,7 @@ void timeline_fini(struct timeline *timeline)
 
 uint64_t timeline_choose_interval(uint64_t span_ns)
 {
-    static const uint64_t seconds[] = {1,   2,   5,    10,   15,   30,   60,   120,
+    static const uint64_t seconds[] = {1,   2,   5,   10,   15,   30,   60,    120,
                                        300, 600, 900, 1800, 3600, 7200, 21600, 86400};
     uint64_t least_ns = span_ns / 200;
     uint64_t interval_ns = 1000000;

@@ -15,7 +15,7 @@
 enum { TIMELINE_MAX = 100000 }; /* intervals; who asks for more gets an error */
 
 struct timeline_point {
-    uint64_t at_ns; /* the interval's end */
+    uint64_t at_ns;                             /* the interval's end */
     uint64_t connections, refused, moves, hits; /* in it */
     uint64_t imbalance_ppm; /* mean over it while anything was active */
 };

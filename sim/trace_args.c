@@ -34,8 +34,9 @@ static int resolve_speed(const char *command, const char *text, uint64_t *out_mi
     *out_milli = 1000;
     if (text != NULL && (!read_decimal(text, strlen(text), 3, out_milli) ||
                          *out_milli == 0 || *out_milli > 1000000000)) {
-        return usage_error(
-            command, "--speed: expected a factor from 0.001 to 1000000, not '%s'", text);
+        return usage_error(command,
+                           "--speed: expected a factor from 0.001 to 1000000, not '%s'",
+                           text);
     }
     return EXIT_OK;
 }
@@ -90,8 +91,8 @@ void trace_report_bad(const char *command, const struct trace_summary *summary)
     }
     fprintf(stderr, "locus %s: %" PRIu64 " bad records", command, summary->bad);
     for (size_t i = 0; i < summary->reason_count; i++) {
-        fprintf(stderr, "%s %s %" PRIu64, i == 0 ? ":" : ",", summary->reasons[i].reason,
-                summary->reasons[i].count);
+        fprintf(stderr, "%s %s %" PRIu64, i == 0 ? ":" : ",",
+                summary->reasons[i].reason, summary->reasons[i].count);
     }
     fprintf(stderr, "\n");
     for (size_t i = 0; i < summary->example_count; i++) {
