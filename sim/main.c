@@ -7,6 +7,7 @@
 #include "help.h"
 
 const struct command *const commands[] = {
+    &cmd_drive,
     &cmd_replay,
     NULL,
 };
