@@ -11,6 +11,7 @@ const struct command *const commands[] = {
     &cmd_drive,
     &cmd_gen,
     &cmd_convert,
+    &cmd_replay,
     NULL,
 };
 
