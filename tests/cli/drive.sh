@@ -4,7 +4,7 @@
 # drive.sh LOCUS: what "locus drive" says to scripts that are wrong, and the corners of the
 # language that no recording shows. TAP.
 set -u
-locus=$1
+locus=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1

@@ -620,6 +620,17 @@ enum model_status model_unbind(struct model *m, uint32_t server, bool active)
     return MODEL_OK;
 }
 
+void model_set_counts(struct model *m, uint32_t server, int64_t active,
+                      int64_t inactive)
+{
+    struct model_server *s = &m->servers[server];
+    s->active = active;
+    s->inactive = inactive;
+    if (m->rules.threshold == MODEL_PLAIN) {
+        plain_flag(s);
+    }
+}
+
 /* ---- picks ----------------------------------------------------------------------- */
 
 struct model_pick model_schedule(struct model *m, const struct model_request *request)

@@ -183,6 +183,9 @@ struct model_pick model_schedule(struct model *m, const struct model_request *re
 enum model_status model_bind(struct model *m, uint32_t server, bool active);
 enum model_status model_move(struct model *m, uint32_t server, bool from, bool to);
 enum model_status model_unbind(struct model *m, uint32_t server, bool active);
+/* Sets the counts; a threshold flag that is remembered stays as it is. */
+void model_set_counts(struct model *m, uint32_t server, int64_t active,
+                      int64_t inactive);
 
 /* The next time at which a timer fires, MODEL_NEVER if none is armed. */
 int64_t model_due(const struct model *m);

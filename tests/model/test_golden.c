@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/suite.h"
 #include "../support/textfile.h"
 #include "script.h"
 
@@ -111,16 +112,10 @@ int main(void)
 {
     find_cases();
     Suite *suite = suite_create("golden_model");
-    TCase *tcase = tcase_create("golden_model");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "golden_model");
     tcase_add_test(tcase, no_golden_script_is_missing);
     tcase_add_loop_test(tcase, the_model_gives_the_recorded_output, 0, case_count);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = suite_run(suite);
     free(cases);
-    return failed == 0 ? 0 : 1;
+    return status;
 }
