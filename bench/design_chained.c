@@ -156,7 +156,8 @@ static struct server *pick(struct self *self, uint32_t destination, uint32_t tic
     return server;
 }
 
-static inline uint32_t pick_and_open(struct self *self, uint32_t destination, uint32_t tick)
+static inline uint32_t pick_and_open(struct self *self, uint32_t destination,
+                                     uint32_t tick)
 {
     struct server *server = pick(self, destination, tick);
 
@@ -182,6 +183,7 @@ static void fill(void *arg, uint32_t destination, uint32_t server)
     struct self *self = arg;
 
     remember(self, destination, self->servers[server], 0);
+    self->servers[server]->active++;
 }
 
 static void *create(const struct setup *setup)
@@ -190,13 +192,17 @@ static void *create(const struct setup *setup)
 
     self->policy = setup->policy;
     self->servers = calloc(setup->server_count, sizeof(struct server *));
+    /* Allocated in another order than added, as after a week of changes. */
     for (uint32_t i = 0; i < setup->server_count; i++) {
-        struct server *s = calloc(1, sizeof(*s));
+        self->servers[i * UINT64_C(7919) % setup->server_count] =
+            calloc(1, sizeof(struct server));
+    }
+    for (uint32_t i = 0; i < setup->server_count; i++) {
+        struct server *s = self->servers[i];
         s->index = i;
         s->weight = (int)setup->weights[i];
         s->next = self->list;
         self->list = s;
-        self->servers[i] = s;
     }
     return self;
 }
@@ -241,6 +247,8 @@ const struct design design_chained = {
     .create = create,
     .destroy = destroy,
     .run = run,
+    .fin = fin_one,
+    .expire = expire_one,
     .fill = fill,
     .map_bytes = map_bytes,
 };
