@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "command.h"
+#include "completion.h"
 #include "help.h"
 
-const struct command commands[] = {
-    {.name = NULL},
+const struct command *const commands[] = {
+    &cmd_drive,
+    NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must
@@ -19,6 +21,16 @@ static int finish(int code)
         return EXIT_RUNTIME;
     }
     return code;
+}
+
+static int completion(const char *shell)
+{
+    if (strcmp(shell, "bash") != 0) {
+        fprintf(stderr, "locus: --completion: expected 'bash', not '%s'\n", shell);
+        return EXIT_USAGE;
+    }
+    bash_completion();
+    return EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -38,9 +50,12 @@ int main(int argc, char **argv)
         man_page(LOCUS_VERSION);
         return finish(EXIT_OK);
     }
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        if (strcmp(name, c->name) == 0) {
-            return finish(c->run(argc - 1, argv + 1));
+    if (strcmp(name, "--completion") == 0) {
+        return finish(completion(argc > 2 ? argv[2] : ""));
+    }
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        if (strcmp(name, (*c)->name) == 0) {
+            return finish((*c)->run(argc - 1, argv + 1));
         }
     }
     if (argc < 2) {
