@@ -35,11 +35,11 @@ struct setup {
 struct load {
     const uint32_t *destinations; /* count a power of two */
     size_t destination_mask;
-    size_t at;               /* picks so far */
-    uint32_t *opened;        /* servers picked, a ring */
+    size_t at;        /* picks so far */
+    uint32_t *opened; /* servers picked, a ring */
     size_t opened_mask;
     size_t open_for, idle_for;
-    uint32_t zero;           /* 0, but the compiler does not know: makes one pick wait for the
+    uint32_t zero; /* 0, but the compiler does not know: makes one pick wait for the
                                 result of the other */
 };
 
@@ -49,8 +49,11 @@ struct design {
     void (*destroy)(void *self);
     /* That many rounds of pick + open + close + expire; returns a checksum of the picks. */
     uint64_t (*run)(void *self, struct load *load, size_t count, bool isolated);
-    /* Remembers a destination without looking for it; NULL: run does it as fast. */
+    /* Remembers a destination without looking for it, and opens a connection; NULL: run does
+     * it as fast. */
     void (*fill)(void *self, uint32_t destination, uint32_t server);
+    void (*fin)(void *self, uint32_t server);
+    void (*expire)(void *self, uint32_t server);
     /* Bytes that the map takes; NULL: not known. */
     uint64_t (*map_bytes)(void *self);
 };

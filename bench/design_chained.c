@@ -156,7 +156,8 @@ static struct server *pick(struct self *self, uint32_t destination, uint32_t tic
     return server;
 }
 
-static inline uint32_t pick_and_open(struct self *self, uint32_t destination, uint32_t tick)
+static inline uint32_t pick_and_open(struct self *self, uint32_t destination,
+                                     uint32_t tick)
 {
     struct server *server = pick(self, destination, tick);
 
@@ -182,6 +183,7 @@ static void fill(void *arg, uint32_t destination, uint32_t server)
     struct self *self = arg;
 
     remember(self, destination, self->servers[server], 0);
+    self->servers[server]->active++;
 }
 
 static void *create(const struct setup *setup)
@@ -241,6 +243,8 @@ const struct design design_chained = {
     .create = create,
     .destroy = destroy,
     .run = run,
+    .fin = fin_one,
+    .expire = expire_one,
     .fill = fill,
     .map_bytes = map_bytes,
 };

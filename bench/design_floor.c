@@ -21,7 +21,8 @@ struct self {
     unsigned shift;
 };
 
-static inline uint32_t pick_and_open(struct self *self, uint32_t destination, uint32_t tick)
+static inline uint32_t pick_and_open(struct self *self, uint32_t destination,
+                                     uint32_t tick)
 {
     struct line *line =
         &self->lines[(destination * UINT64_C(0x9e3779b97f4a7c15)) >> self->shift];
@@ -76,4 +77,6 @@ const struct design design_floor = {
     .create = create,
     .destroy = destroy,
     .run = run,
+    .fin = fin_one,
+    .expire = expire_one,
 };

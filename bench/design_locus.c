@@ -15,12 +15,14 @@ static uint64_t tick_ns(uint32_t tick)
     return (uint64_t)tick * 1000000u;
 }
 
-static inline uint32_t pick_and_open(struct self *self, uint32_t destination, uint32_t tick)
+static inline uint32_t pick_and_open(struct self *self, uint32_t destination,
+                                     uint32_t tick)
 {
     struct locus_request request = {.dst = {.ipv4 = destination}};
     struct locus_pick pick;
 
-    if (locus_connect(self->svc, &request, tick_ns(tick), LOCUS_ACTIVE, &pick) != LOCUS_OK) {
+    if (locus_connect(self->svc, &request, tick_ns(tick), LOCUS_ACTIVE, &pick) !=
+        LOCUS_OK) {
         return NOBODY;
     }
     return pick.server;
@@ -53,7 +55,8 @@ static uint64_t run_batch(struct self *self, struct load *load, size_t count)
         size_t at = load->at;
         load->at += BATCH;
         for (size_t i = 0; i < BATCH; i++) {
-            requests[i].dst.ipv4 = load->destinations[(at + i) & load->destination_mask];
+            requests[i].dst.ipv4 =
+                load->destinations[(at + i) & load->destination_mask];
         }
         locus_connect_batch(self->svc, requests, BATCH, tick_ns((uint32_t)(at >> 10)),
                             LOCUS_ACTIVE, servers);
@@ -101,7 +104,8 @@ static void *create(const struct setup *setup)
             .weight = setup->weights[i],
         };
         uint32_t handle;
-        if (locus_server_add(self->svc, &server, 0, &handle) != LOCUS_OK || handle != i) {
+        if (locus_server_add(self->svc, &server, 0, &handle) != LOCUS_OK ||
+            handle != i) {
             abort();
         }
     }
@@ -130,5 +134,7 @@ const struct design design_locus = {
     .create = create,
     .destroy = destroy,
     .run = run,
+    .fin = fin_one,
+    .expire = expire_one,
     .map_bytes = map_bytes,
 };

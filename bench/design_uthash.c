@@ -108,7 +108,8 @@ static void add_member(struct entry *e, uint32_t server)
     e->several[e->count++] = server;
 }
 
-static void remember(struct self *self, uint32_t destination, uint32_t server, uint32_t tick)
+static void remember(struct self *self, uint32_t destination, uint32_t server,
+                     uint32_t tick)
 {
     struct entry *e = calloc(1, sizeof(*e));
 
@@ -151,7 +152,8 @@ static uint32_t pick(struct self *self, uint32_t destination, uint32_t tick)
     return server;
 }
 
-static inline uint32_t pick_and_open(struct self *self, uint32_t destination, uint32_t tick)
+static inline uint32_t pick_and_open(struct self *self, uint32_t destination,
+                                     uint32_t tick)
 {
     uint32_t server = pick(self, destination, tick);
 
@@ -211,5 +213,7 @@ const struct design design_uthash = {
     .create = create,
     .destroy = destroy,
     .run = run,
+    .fin = fin_one,
+    .expire = expire_one,
     .map_bytes = map_bytes,
 };

@@ -30,3 +30,13 @@ static uint64_t run(void *arg, struct load *load, size_t count, bool isolated)
     }
     return sum;
 }
+
+static void fin_one(void *self, uint32_t server)
+{
+    fin(self, server);
+}
+
+static void expire_one(void *self, uint32_t server)
+{
+    expire(self, server);
+}

@@ -253,7 +253,7 @@ uint64_t input_line_number(const struct input *input)
     return input->line_number;
 }
 
-enum input_status input_bytes(struct input *input, void *to, size_t size)
+enum input_status input_some(struct input *input, void *to, size_t size, size_t *got)
 {
     size_t done = 0;
 
@@ -261,7 +261,7 @@ enum input_status input_bytes(struct input *input, void *to, size_t size)
         size_t held = input->end - input->begin;
         if (held == 0) {
             if (input->ended && input->block_left == 0) {
-                return done == 0 ? INPUT_END : INPUT_LONG;
+                break;
             }
             if (!fill(input)) {
                 return INPUT_ERROR;
@@ -273,7 +273,21 @@ enum input_status input_bytes(struct input *input, void *to, size_t size)
         input->begin += take;
         done += take;
     }
+    *got = done;
     return INPUT_OK;
+}
+
+enum input_status input_bytes(struct input *input, void *to, size_t size)
+{
+    size_t got = 0;
+
+    if (input_some(input, to, size, &got) == INPUT_ERROR) {
+        return INPUT_ERROR;
+    }
+    if (got == size) {
+        return INPUT_OK;
+    }
+    return got == 0 ? INPUT_END : INPUT_LONG;
 }
 
 const char *input_name(const struct input *input)
@@ -291,12 +305,4 @@ uint64_t input_done_bytes(const struct input *input)
 uint64_t input_total_bytes(const struct input *input)
 {
     return input->total_bytes;
-}
-
-int input_plain_fd(const struct input *input)
-{
-    bool plain = input->total_bytes > 0 && archive_filter_count(input->archive) == 1 &&
-                 lseek(input->fd, 0, SEEK_CUR) >= 0;
-
-    return plain ? input->fd : -1;
 }

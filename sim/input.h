@@ -40,13 +40,12 @@ uint64_t input_line_number(const struct input *input);
  * before them. */
 enum input_status input_bytes(struct input *input, void *to, size_t size);
 
+/* Up to size bytes, as many as there are; *got is 0 at the end. INPUT_OK or INPUT_ERROR. */
+enum input_status input_some(struct input *input, void *to, size_t size, size_t *got);
+
 /* "stdin" or the path as given. */
 const char *input_name(const struct input *input);
 /* Bytes of the file (compressed as they are) read so far, and in all (0: not known). */
 uint64_t input_done_bytes(const struct input *input);
 uint64_t input_total_bytes(const struct input *input);
-/* The file itself, when it is a regular uncompressed one; -1 otherwise. For readers that map
- * it or hand it to a library. */
-int input_plain_fd(const struct input *input);
-
 #endif

@@ -29,8 +29,6 @@ bool server_address_parse(const char *text, size_t length, struct locus_address 
         return true;
     }
     while (host < length && is_host_character(text[host])) {
-        letter =
-            letter || (text[host] != '.' && (text[host] < '0' || text[host] > '9'));
         host++;
     }
     /* What begins with a digit is a mistyped number or address. */

@@ -237,6 +237,9 @@ static size_t take_sorted(struct sorter *sorter, struct record *batch, size_t ca
     size_t left = sorter->count - sorter->next;
     size_t take = left < capacity ? left : capacity;
 
+    if (take == 0) {
+        return 0;
+    }
     if (sorter->order == NULL) {
         memcpy(batch, sorter->records + sorter->next, take * sizeof(*batch));
     } else {

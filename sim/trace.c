@@ -22,7 +22,8 @@ struct trace {
     struct trace_summary summary;
     struct sorter *sorter;
     struct keyset destinations, clients;
-    bool timed; /* a record had a time */
+    struct keyset names; /* that came apart from their records */
+    bool timed;          /* a record had a time */
     uint64_t last_stamp_ns;
     bool stamped;                          /* last_stamp_ns is of this file */
     uint64_t earliest_ns;                  /* of all good records, sampled out or not */
@@ -174,11 +175,12 @@ static bool count_keys(struct trace_summary *summary, struct keyset *destination
     if (record->dst_family != LOCUS_IPV4) {
         summary->all_ipv4 = false;
     }
-    if (keyset_add(destinations, record->dst_family, &record->dst, dst_name) == SIZE_MAX) {
+    if (keyset_add(destinations, record->dst_family, &record->dst, dst_name) ==
+        SIZE_MAX) {
         return false;
     }
-    return !has_client || keyset_add(clients, record->src_family, &record->src,
-                                     src_name) != SIZE_MAX;
+    return !has_client ||
+           keyset_add(clients, record->src_family, &record->src, src_name) != SIZE_MAX;
 }
 
 /* Span of the records kept; before they are counted. */
@@ -236,6 +238,16 @@ static int mixed_times(const struct reader *reader)
             "locus: %s: traces with and without times cannot be read together\n",
             input_name(reader->input));
     return EXIT_USAGE;
+}
+
+int reader_keep_name(struct reader *reader, const union locus_key *key,
+                     struct slice name)
+{
+    struct trace *trace = reader->trace;
+
+    return trace == NULL || keyset_add(&trace->names, LOCUS_NAME, key, name) != SIZE_MAX
+               ? 0
+               : no_memory();
 }
 
 /* Where a record without a time arrives. */
@@ -514,6 +526,7 @@ static struct trace *make_trace(const struct trace_options *options)
     trace->until_progress = PROGRESS_RECORDS;
     keyset_init(&trace->destinations);
     keyset_init(&trace->clients);
+    keyset_init(&trace->names);
     trace->sorter = sorter_create(options->memory_bytes);
     if (trace->sorter == NULL) {
         trace_close(trace);
@@ -589,9 +602,10 @@ const struct trace_summary *trace_summary(const struct trace *trace)
 void trace_key_text(const struct trace *trace, uint8_t family,
                     const union locus_key *key, char *text, size_t size)
 {
-    const struct keyset *sets[2] = {&trace->destinations, &trace->clients};
+    const struct keyset *sets[3] = {&trace->destinations, &trace->clients,
+                                    &trace->names};
 
-    for (int i = 0; i < 2 && family == LOCUS_NAME; i++) {
+    for (int i = 0; i < 3 && family == LOCUS_NAME; i++) {
         size_t index = keyset_find(sets[i], family, key);
         struct slice name = {NULL, 0};
         if (index != SIZE_MAX) {
@@ -614,5 +628,6 @@ void trace_close(struct trace *trace)
     sorter_destroy(trace->sorter);
     keyset_free(&trace->destinations);
     keyset_free(&trace->clients);
+    keyset_free(&trace->names);
     free(trace);
 }

@@ -43,7 +43,8 @@ static inline bool beats(uint64_t cost, uint32_t divisor, uint64_t rank,
         return mine < its || (mine == its && rank > best->rank);
     }
     return product_less(cost, best->divisor, best->cost, divisor) ||
-           (rank > best->rank && !product_less(best->cost, divisor, cost, best->divisor));
+           (rank > best->rank &&
+            !product_less(best->cost, divisor, cost, best->divisor));
 }
 
 /* Downwards: servers added later have higher slots as a rule, so that of equals the first
@@ -69,7 +70,8 @@ static struct load_node best_of_slots(const struct locus_service *svc, uint32_t 
                        : best_server(svc->servers, from, to, false);
 }
 
-static struct load_node best_node(const struct load_node *nodes, uint32_t count, bool narrow)
+static struct load_node best_node(const struct load_node *nodes, uint32_t count,
+                                  bool narrow)
 {
     struct load_node best = nobody;
 
@@ -146,7 +148,8 @@ int locus_select_resize(struct locus_service *svc, uint32_t capacity)
 void locus_select_fini(struct locus_service *svc)
 {
     release(&svc->allocator, svc->nodes, nodes_bytes(svc->capacity));
-    release(&svc->allocator, svc->dirty, dirty_words(svc->capacity) * sizeof(*svc->dirty));
+    release(&svc->allocator, svc->dirty,
+            dirty_words(svc->capacity) * sizeof(*svc->dirty));
     svc->nodes = NULL;
     svc->dirty = NULL;
 }
@@ -154,8 +157,8 @@ void locus_select_fini(struct locus_service *svc)
 void locus_select_reset(struct locus_service *svc)
 {
     const struct load_rule *load = &svc->load;
-    uint64_t most = load->per_active > load->per_inactive ? load->per_active
-                                                          : load->per_inactive;
+    uint64_t most =
+        load->per_active > load->per_inactive ? load->per_active : load->per_inactive;
 
     /* cost <= base + most * (2^31 - 1), and divisors are at most weight_max. */
     uint64_t cost_max = load->base + most * INT32_MAX;

@@ -15,8 +15,7 @@ static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
     uint64_t high_ab = (a >> 32) * b + (low_ab >> 32);
     uint64_t high_cd = (c >> 32) * d + (low_cd >> 32);
 
-    return high_ab != high_cd ? high_ab < high_cd
-                              : (uint32_t)low_ab < (uint32_t)low_cd;
+    return high_ab != high_cd ? high_ab < high_cd : (uint32_t)low_ab < (uint32_t)low_cd;
 }
 
 /* Whether a's load is smaller than b's; both may be picked. */
@@ -35,12 +34,18 @@ static inline bool load_less_by_weight(const struct server *a, const struct serv
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);
 
-/* LBLC's reason to leave a server: it is above its weight while another is under half. */
-static inline bool should_spill(const struct locus_service *svc, const struct server *server)
+/* The connections that the spill test compares with weights. */
+static inline uint32_t spill_load(const struct locus_service *svc,
+                                  const struct server *server)
 {
-    uint32_t load = svc->rules.spill_counts_total ? server->total : server->active;
+    return svc->rules.spill_counts_total ? server->total : server->active;
+}
 
-    return load > server->weight && svc->under_half > 0;
+/* LBLC's reason to leave a server: it is above its weight while another is under half. */
+static inline bool should_spill(const struct locus_service *svc,
+                                const struct server *server)
+{
+    return spill_load(svc, server) > server->weight && svc->under_half > 0;
 }
 
 /*
