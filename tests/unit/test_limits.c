@@ -202,6 +202,9 @@ START_TEST(wrr_jumps_over_weights_that_are_far_apart)
     struct locus_service *svc = create("wrr", NULL, 0);
     uint32_t light = add(svc, 1, 1);
     uint32_t heavy = add(svc, 2, INT32_MAX);
+    /* The current weight is still that of the time when there was only the light one. */
+    ck_assert_uint_eq(schedule(svc, 1, 0), heavy);
+    ck_assert_uint_eq(schedule(svc, 1, 0), light);
     for (int i = 0; i < 1000; i++) {
         ck_assert_uint_eq(schedule(svc, 1, 0), heavy);
     }
