@@ -94,7 +94,7 @@ void locus_dest_drop(struct locus_service *svc, struct dest *dest, uint32_t inde
 /* Takes purged servers out. false: none is left, and dest is as it was. */
 bool locus_dest_purge(struct locus_service *svc, struct dest *dest);
 
-void locus_locality_describe(const struct locus_service *svc, locus_value_fn *visit,
+void locus_locality_describe(const struct locus_service *svc, locus_value_fn *value,
                              void *arg);
 
 #endif
