@@ -30,6 +30,7 @@ struct command {
 extern const struct command *const commands[];
 
 extern const struct command cmd_drive;
+extern const struct command cmd_pool;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

@@ -8,6 +8,7 @@
 
 const struct command *const commands[] = {
     &cmd_drive,
+    &cmd_pool,
     NULL,
 };
 
