@@ -1074,9 +1074,17 @@ static void follow(struct call *call, size_t i, const redisReply *reply,
     pthread_mutex_unlock(&redis->lock);
 }
 
+/* A node that works, but takes no writes, or none yet: others come first for a while. */
+static void shun(struct locus_redis *redis, struct node *node)
+{
+    pthread_mutex_lock(&redis->lock);
+    node->failures++;
+    node->retry_at_ns = later(locus_redis_now_ns(), backoff_ns(redis, node->failures));
+    pthread_mutex_unlock(&redis->lock);
+}
+
 /* Sorts one answer: done, or pending still because nothing was done. The reply is taken. */
-static void settle(struct call *call, size_t i, redisReply *reply,
-                   const struct node *from)
+static void settle(struct call *call, size_t i, redisReply *reply, struct node *from)
 {
     struct pending *pending = &call->pending[i];
 
@@ -1097,6 +1105,10 @@ static void settle(struct call *call, size_t i, redisReply *reply,
         if (asks_for_patience(reply)) {
             call->wait = true;
             call->last = LOCUS_ETIMEDOUT;
+            if (begins(reply, "READONLY") || begins(reply, "MASTERDOWN") ||
+                begins(reply, "LOADING")) {
+                shun(call->redis, from);
+            }
         } else if (begins(reply, "WRONGTYPE")) {
             finish(call, i, LOCUS_EFORMAT, NULL);
         } else {
@@ -1123,9 +1135,24 @@ static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
     }
 }
 
+static bool is_garbage(const redisContext *context)
+{
+    return context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM;
+}
+
+/* After next_reply() has returned NULL. */
+static void say_failure(struct locus_redis *redis, const redisContext *context)
+{
+    if (context->err == 0) {
+        count(redis, &redis->stats.timeouts, 1);
+    }
+    say(redis, "%s",
+        context->err != 0 ? context->errstr : "no answer within the deadline");
+}
+
 /* Reads the answers to what was appended; false when the connection is of no more use. */
 static bool read_answers(struct call *call, struct connection *connection,
-                         const struct node *node, uint64_t deadline_ns, size_t appended)
+                         struct node *node, uint64_t deadline_ns, size_t appended)
 {
     redisContext *context = connection->context;
     uint64_t answered = 0;
@@ -1152,12 +1179,8 @@ static bool read_answers(struct call *call, struct connection *connection,
     if (i == call->count) {
         return !moved || map_ask(call->redis, node, connection, deadline_ns);
     }
-    bool garbage = context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM;
-    if (context->err == 0) {
-        count(call->redis, &call->redis->stats.timeouts, 1);
-    }
-    say(call->redis, "%s: %s", node->host,
-        context->err != 0 ? context->errstr : "no answer within the deadline");
+    bool garbage = is_garbage(context);
+    say_failure(call->redis, context);
     size_t written = appended - sdslen(context->obuf);
     for (; i < call->count; i++) {
         if (call->pending[i].here) {
@@ -1182,7 +1205,8 @@ static int write_commands(struct call *call, struct connection *connection,
         /* All SHAs are asked for before anything is appended. */
         if (script_sha(call->redis, connection, command->script->source, deadline_ns) ==
             NULL) {
-            return LOCUS_EIO;
+            say_failure(call->redis, context);
+            return is_garbage(context) ? LOCUS_EFORMAT : LOCUS_EIO;
         }
     }
     for (size_t i = 0; i < call->count; i++) {
