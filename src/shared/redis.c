@@ -1141,12 +1141,13 @@ static bool is_garbage(const redisContext *context)
 }
 
 /* After next_reply() has returned NULL. */
-static void say_failure(struct locus_redis *redis, const redisContext *context)
+static void say_failure(struct locus_redis *redis, const struct node *node,
+                        const redisContext *context)
 {
     if (context->err == 0) {
         count(redis, &redis->stats.timeouts, 1);
     }
-    say(redis, "%s",
+    say(redis, "%s%s%s: %s", node->host, node->port[0] != '\0' ? ":" : "", node->port,
         context->err != 0 ? context->errstr : "no answer within the deadline");
 }
 
@@ -1180,7 +1181,7 @@ static bool read_answers(struct call *call, struct connection *connection,
         return !moved || map_ask(call->redis, node, connection, deadline_ns);
     }
     bool garbage = is_garbage(context);
-    say_failure(call->redis, context);
+    say_failure(call->redis, node, context);
     size_t written = appended - sdslen(context->obuf);
     for (; i < call->count; i++) {
         if (call->pending[i].here) {
@@ -1192,7 +1193,8 @@ static bool read_answers(struct call *call, struct connection *connection,
 
 /* Puts the commands of this exchange into the output buffer; *appended is its length. */
 static int write_commands(struct call *call, struct connection *connection,
-                          uint64_t deadline_ns, size_t *appended)
+                          const struct node *node, uint64_t deadline_ns,
+                          size_t *appended)
 {
     redisContext *context = connection->context;
 
@@ -1205,7 +1207,7 @@ static int write_commands(struct call *call, struct connection *connection,
         /* All SHAs are asked for before anything is appended. */
         if (script_sha(call->redis, connection, command->script->source, deadline_ns) ==
             NULL) {
-            say_failure(call->redis, context);
+            say_failure(call->redis, node, context);
             return is_garbage(context) ? LOCUS_EFORMAT : LOCUS_EIO;
         }
     }
@@ -1305,7 +1307,7 @@ static void exchange(struct call *call, size_t at)
         earlier_of(call->deadline_ns,
                    later(locus_redis_now_ns(), redis->options.command_timeout_ns));
     count(redis, &redis->stats.round_trips, 1);
-    status = write_commands(call, connection, until_ns, &appended);
+    status = write_commands(call, connection, node, until_ns, &appended);
     if (status != LOCUS_OK) {
         call->wait = true;
         unconnected(call, status);
