@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <uthash.h>
+#include "names.h"
 
 enum { SCHEME_MAX = 31, LIST_MAX = 4096 };
 

@@ -1584,32 +1584,24 @@ const char *locus_redis_name(const struct locus_redis *redis)
     return redis->name;
 }
 
-int locus_redis_parse(const char *bytes, size_t length,
-                      void (*visit)(void *arg, const struct locus_redis_reply *reply),
-                      void *arg)
+int locus_redis_parse(const char *bytes, size_t length, struct locus_redis_reply **out)
 {
     redisReader *reader = redisReaderCreate();
     struct bound bound;
+    void *reply = NULL;
     int status = LOCUS_OK;
 
+    *out = NULL;
     if (reader == NULL) {
         return LOCUS_ENOMEM;
     }
     bound_reader(reader, &bound);
     if (redisReaderFeed(reader, bytes, length) != REDIS_OK) {
         status = LOCUS_ENOMEM;
-    }
-    while (status == LOCUS_OK) {
-        void *reply = NULL;
-        if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
-            status = LOCUS_EFORMAT;
-        } else if (reply == NULL) {
-            break;
-        } else {
-            visit(arg, reply);
-            freeReplyObject(reply);
-        }
+    } else if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
+        status = LOCUS_EFORMAT;
     }
     redisReaderFree(reader);
+    *out = reply;
     return status;
 }
