@@ -12,6 +12,7 @@ const struct command *const commands[] = {
     &cmd_gen,
     &cmd_convert,
     &cmd_replay,
+    &cmd_pool,
     NULL,
 };
 
