@@ -73,14 +73,14 @@ struct locus_batch_item {
     const void *key;   /* borrowed until the function returns */
     size_t key_length; /* bytes */
     int status;        /* out: LOCUS_OK, or a negative status for this key alone */
-    void *value;       /* out, with LOCUS_OK: the answer, its own one, or NULL. From now on
+    void *value; /* out, with LOCUS_OK: the answer, its own one, or NULL. From now on
                           owned by the result. With another status it is freed. */
 };
 
 struct locus_batch {
     struct locus_batch_item *items;
-    size_t count;         /* 1..max_batch; with sharing, all keys differ */
-    uint32_t slot;        /* 0..concurrency-1; no other running batch has it: the index of
+    size_t count;  /* 1..max_batch; with sharing, all keys differ */
+    uint32_t slot; /* 0..concurrency-1; no other running batch has it: the index of
                              a connection, say */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC: when the last of the callers who were
                              waiting at the start gives up. UINT64_MAX: one never does */
@@ -118,14 +118,14 @@ enum locus_share {
 struct locus_coalescer_config {
     locus_batch_fn *batch;           /* required */
     locus_value_free_fn *free_value; /* NULL: values need no freeing */
-    void *ctx;                /* for both; must outlive the coalescer and its results */
-    uint32_t concurrency;     /* batches at once, 1..LOCUS_CONCURRENCY_MAX; 1 */
-    uint32_t max_batch;       /* keys in a batch, 1..LOCUS_BATCH_MAX; 64. Never exceeded */
-    uint64_t linger_ns;       /* how long a batch that is not full waits for more; 0 */
-    uint32_t queue_capacity;  /* keys waiting for a batch to start; 65,536 */
-    enum locus_share share;   /* LOCUS_SHARE_QUEUED */
-    uint64_t batch_bound_ns;  /* the promise of WHO RUNS A BATCH; 0: none is made */
-    bool workers_only;        /* no batch on a caller's thread */
+    void *ctx;            /* for both; must outlive the coalescer and its results */
+    uint32_t concurrency; /* batches at once, 1..LOCUS_CONCURRENCY_MAX; 1 */
+    uint32_t max_batch;   /* keys in a batch, 1..LOCUS_BATCH_MAX; 64. Never exceeded */
+    uint64_t linger_ns;   /* how long a batch that is not full waits for more; 0 */
+    uint32_t queue_capacity; /* keys waiting for a batch to start; 65,536 */
+    enum locus_share share;  /* LOCUS_SHARE_QUEUED */
+    uint64_t batch_bound_ns; /* the promise of WHO RUNS A BATCH; 0: none is made */
+    bool workers_only;       /* no batch on a caller's thread */
     const struct locus_allocator *allocator; /* copied; NULL: malloc and free. Called by
                                                  many threads */
 };
@@ -190,23 +190,23 @@ struct locus_distribution {
 
 /* Since the creation; take two and subtract for rates between them. */
 struct locus_coalescer_figures {
-    uint64_t age_ns;    /* since the creation: what the rates are over */
-    uint64_t calls;     /* all, refused ones too; of them: */
-    uint64_t answered;  /* LOCUS_OK */
-    uint64_t failed;    /* their key's own error */
-    uint64_t timeouts;  /* ETIMEDOUT */
+    uint64_t age_ns;     /* since the creation: what the rates are over */
+    uint64_t calls;      /* all, refused ones too; of them: */
+    uint64_t answered;   /* LOCUS_OK */
+    uint64_t failed;     /* their key's own error */
+    uint64_t timeouts;   /* ETIMEDOUT */
     uint64_t queue_full; /* EFULL */
-    uint64_t closed;    /* ECLOSED */
-    uint64_t no_memory; /* ENOMEM */
-    uint64_t shared;    /* calls that joined an equal key */
+    uint64_t closed;     /* ECLOSED */
+    uint64_t no_memory;  /* ENOMEM */
+    uint64_t shared;     /* calls that joined an equal key */
 
     uint64_t batches;        /* ended */
     uint64_t batches_failed; /* ... that returned an error */
     uint64_t batches_led;    /* ... that a caller ran */
     uint64_t keys;           /* fetched by them */
-    uint64_t unanswered;     /* keys that came back without an answer or with nonsense */
-    uint64_t late;           /* keys answered when nobody waited any more */
-    uint64_t abandoned;      /* keys that left the queue because nobody waited any more */
+    uint64_t unanswered; /* keys that came back without an answer or with nonsense */
+    uint64_t late;       /* keys answered when nobody waited any more */
+    uint64_t abandoned;  /* keys that left the queue because nobody waited any more */
 
     uint64_t calls_per_s, batches_per_s; /* over age_ns */
 
@@ -214,8 +214,8 @@ struct locus_coalescer_figures {
     uint32_t running, running_max; /* batches */
     uint32_t inflight;             /* keys in them */
 
-    struct locus_distribution call_ns;   /* of calls answered, failed or timed out */
-    struct locus_distribution batch_ns;  /* inside the batch function */
+    struct locus_distribution call_ns;    /* of calls answered, failed or timed out */
+    struct locus_distribution batch_ns;   /* inside the batch function */
     struct locus_distribution batch_size; /* keys */
 };
 

@@ -72,7 +72,8 @@ struct locus_result {
     _Atomic uint32_t waiters; /* changed under the lock */
     int status;               /* set before the batch is settled */
     void *value;
-    locus_value_free_fn *free_value; /* these three: a result may outlive the coalescer */
+    locus_value_free_fn
+        *free_value; /* these three: a result may outlive the coalescer */
     void *ctx;
     struct locus_allocator hooks;
     struct batch *batch;              /* valid while the flight is unsettled */
@@ -84,7 +85,7 @@ struct locus_result {
 
 struct batch {
     _Atomic uint32_t state; /* futex: its callers sleep here */
-    _Atomic uint32_t full;  /* futex: who gathers it sleeps here */
+    _Atomic uint32_t full;  /* futex: who gathers it sleeps here while 0 */
     _Atomic uint32_t refs;  /* callers, and the coalescer */
     uint32_t count;         /* flights */
     uint32_t patient;       /* callers that may run it */
@@ -206,7 +207,8 @@ static void unindex_flight(struct locus_coalescer *c, struct locus_result *fligh
 static struct locus_result *make_flight(struct locus_coalescer *c, const void *key,
                                         size_t key_length)
 {
-    struct locus_result *flight = memory_zalloc(&c->hooks, sizeof(*flight) + key_length);
+    struct locus_result *flight =
+        memory_zalloc(&c->hooks, sizeof(*flight) + key_length);
 
     if (flight == NULL) {
         return NULL;
@@ -250,7 +252,7 @@ static struct batch *offer_place(struct locus_coalescer *c)
     if (c->running == c->config.concurrency) {
         return NULL;
     }
-    DL_FOREACH (c->queue, batch) {
+    DL_FOREACH(c->queue, batch) {
         if (get_state(batch) == BATCH_QUEUED) {
             break;
         }
@@ -334,7 +336,8 @@ bool locus_batch_wanted(const struct locus_batch *batch, size_t index)
     const struct run *run = (const struct run *)(const void *)batch;
 
     return index < run->batch->count &&
-           atomic_load_explicit(&run->flights[index]->waiters, memory_order_relaxed) > 0;
+           atomic_load_explicit(&run->flights[index]->waiters, memory_order_relaxed) >
+               0;
 }
 
 /* Out of the queue, into a free place. */
@@ -351,7 +354,7 @@ static struct run *start_batch(struct locus_coalescer *c, struct batch *batch)
     DL_DELETE(c->queue, batch);
     batch->started = true;
     set_state(batch, BATCH_RUNNING);
-    DL_FOREACH (batch->flights, flight) {
+    DL_FOREACH(batch->flights, flight) {
         run->flights[count] = flight;
         run->items[count++] = (struct locus_batch_item){
             .key = flight->key,
@@ -424,7 +427,7 @@ static void run_batch(struct locus_coalescer *c, struct batch *batch)
     pthread_mutex_lock(&c->lock);
     batch->settled = true;
     if (c->config.share == LOCUS_SHARE_INFLIGHT) {
-        DL_FOREACH (batch->flights, flight) {
+        DL_FOREACH(batch->flights, flight) {
             unindex_flight(c, flight);
         }
     }
@@ -438,7 +441,7 @@ static void run_batch(struct locus_coalescer *c, struct batch *batch)
     tell_offer(c, next);
     set_state(batch, BATCH_DONE);
     futex_wake_all(&batch->state);
-    DL_FOREACH_SAFE (batch->flights, flight, after) {
+    DL_FOREACH_SAFE(batch->flights, flight, after) {
         if (atomic_load_explicit(&flight->waiters, memory_order_relaxed) == 0) {
             meter_count(&c->meter, METER_LATE);
         }
@@ -447,14 +450,24 @@ static void run_batch(struct locus_coalescer *c, struct batch *batch)
     batch_unref(c, batch);
 }
 
-/* Lets a batch linger until it is full, its time is up, or the coalescer is closed.
- * Called and left with the lock held. */
+/* Whether it has begun or not. */
+static void end_gathering(struct batch *batch)
+{
+    atomic_store_explicit(&batch->full, 1, memory_order_relaxed);
+    if (get_state(batch) == BATCH_GATHERING) {
+        futex_wake_one(&batch->full);
+    }
+}
+
+/* Lets a batch linger until it has been full (which it may no longer be), its time is up, or
+ * the coalescer is closed. Called and left with the lock held. */
 static void gather(struct locus_coalescer *c, struct batch *batch)
 {
     uint64_t until_ns = now_ns() + c->config.linger_ns;
     bool in_time = true;
 
-    while (in_time && batch->count < c->config.max_batch && !c->closed) {
+    while (in_time && !c->closed &&
+           atomic_load_explicit(&batch->full, memory_order_relaxed) == 0) {
         pthread_mutex_unlock(&c->lock);
         in_time = futex_wait(&batch->full, 0, until_ns);
         pthread_mutex_lock(&c->lock);
@@ -502,7 +515,7 @@ static void *work(void *arg)
             break;
         }
         c->given--;
-        DL_FOREACH (c->queue, batch) {
+        DL_FOREACH(c->queue, batch) {
             if (get_state(batch) == BATCH_GIVEN) {
                 break;
             }
@@ -552,9 +565,8 @@ static int new_flight(struct locus_coalescer *c, struct call *call, const void *
     batch->count++;
     c->queued++;
     meter_gauge(&c->meter.queued, 1, &c->meter.queued_max);
-    if (batch->count == c->config.max_batch && get_state(batch) == BATCH_GATHERING) {
-        atomic_store_explicit(&batch->full, 1, memory_order_relaxed);
-        futex_wake_one(&batch->full);
+    if (batch->count == c->config.max_batch && c->config.linger_ns > 0) {
+        end_gathering(batch);
     }
     call->flight = flight;
     return LOCUS_OK;
@@ -607,8 +619,8 @@ static int leave(struct locus_coalescer *c, const struct call *call, int why,
     }
     meter_count(&c->meter, why == LOCUS_ECLOSED ? METER_CLOSED : METER_TIMEOUTS);
     batch->patient -= call->patient;
-    bool wanted = atomic_fetch_sub_explicit(&call->flight->waiters, 1,
-                                            memory_order_relaxed) > 1;
+    bool wanted =
+        atomic_fetch_sub_explicit(&call->flight->waiters, 1, memory_order_relaxed) > 1;
     if (batch->started) {
         return why;
     }
@@ -764,10 +776,7 @@ static void close_batch(struct locus_coalescer *c, struct batch *batch)
 {
     enum batch_state state = get_state(batch);
 
-    if (state == BATCH_GATHERING) {
-        atomic_store_explicit(&batch->full, 1, memory_order_relaxed);
-        futex_wake_one(&batch->full);
-    }
+    end_gathering(batch);
     if (batch->count == 0) {
         /* Only when gathering: who gathers it finds it empty, and drops it. */
         return;
@@ -786,7 +795,7 @@ static void refuse_waiting(struct locus_coalescer *c)
 {
     struct batch *batch;
 
-    DL_FOREACH (c->queue, batch) {
+    DL_FOREACH(c->queue, batch) {
         close_batch(c, batch);
     }
     for (uint32_t i = 0; i < c->config.concurrency; i++) {
@@ -814,9 +823,8 @@ void locus_coalescer_shutdown(struct locus_coalescer *c, enum locus_shutdown how
         }
     } else {
         /* What lingers has all that it will get. */
-        DL_FOREACH (c->queue, batch) {
-            atomic_store_explicit(&batch->full, 1, memory_order_relaxed);
-            futex_wake_one(&batch->full);
+        DL_FOREACH(c->queue, batch) {
+            end_gathering(batch);
         }
     }
     pthread_mutex_unlock(&c->lock);
@@ -878,8 +886,7 @@ static bool complete_config(struct locus_coalescer_config *config)
     config->allocator = NULL;
     return config->concurrency <= LOCUS_CONCURRENCY_MAX &&
            config->max_batch <= LOCUS_BATCH_MAX && config->linger_ns <= INT64_MAX &&
-           config->batch_bound_ns <= INT64_MAX && config->share >= LOCUS_SHARE_QUEUED &&
-           config->share <= LOCUS_SHARE_NONE;
+           config->batch_bound_ns <= INT64_MAX && config->share <= LOCUS_SHARE_NONE;
 }
 
 static int make_runs(struct locus_coalescer *c)

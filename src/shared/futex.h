@@ -33,10 +33,9 @@ static inline bool futex_wait(_Atomic uint32_t *word, uint32_t expected,
         .tv_sec = (time_t)(deadline_ns / 1000000000u),
         .tv_nsec = (long)(deadline_ns % 1000000000u),
     };
-    long status =
-        syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
-                deadline_ns == FUTEX_NO_DEADLINE ? NULL : &until, NULL,
-                FUTEX_BITSET_MATCH_ANY);
+    long status = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+                          deadline_ns == FUTEX_NO_DEADLINE ? NULL : &until, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
     return status == 0 || errno != ETIMEDOUT;
 }
 

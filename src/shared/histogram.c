@@ -31,9 +31,9 @@ void histogram_add(struct histogram *h, uint64_t value)
     atomic_fetch_add_explicit(&h->buckets[bucket_of(value)], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
     uint64_t max = atomic_load_explicit(&h->max, memory_order_relaxed);
-    while (value > max && !atomic_compare_exchange_weak_explicit(
-                              &h->max, &max, value, memory_order_relaxed,
-                              memory_order_relaxed)) {
+    while (value > max &&
+           !atomic_compare_exchange_weak_explicit(
+               &h->max, &max, value, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 

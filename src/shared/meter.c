@@ -114,8 +114,9 @@ static void put_head(struct text *t, const char *metric, const char *type,
     char line[256];
 
     int length =
-        snprintf(line, sizeof(line), "# HELP locus_coalescer_%s %s\n# TYPE locus_coalescer_%s %s\n",
-                 metric, help, metric, type);
+        snprintf(line, sizeof(line),
+                 "# HELP locus_coalescer_%s %s\n# TYPE locus_coalescer_%s %s\n", metric,
+                 help, metric, type);
     put(t, line, (size_t)length);
 }
 
@@ -178,9 +179,12 @@ static void put_calls(struct text *t, const struct locus_coalescer_figures *f)
         const char *outcome;
         uint64_t value;
     } rows[] = {
-        {",outcome=\"answered\"", f->answered}, {",outcome=\"failed\"", f->failed},
-        {",outcome=\"timed_out\"", f->timeouts}, {",outcome=\"queue_full\"", f->queue_full},
-        {",outcome=\"closed\"", f->closed},     {",outcome=\"no_memory\"", f->no_memory},
+        {",outcome=\"answered\"", f->answered},
+        {",outcome=\"failed\"", f->failed},
+        {",outcome=\"timed_out\"", f->timeouts},
+        {",outcome=\"queue_full\"", f->queue_full},
+        {",outcome=\"closed\"", f->closed},
+        {",outcome=\"no_memory\"", f->no_memory},
     };
 
     put_head(t, "calls_total", "counter", "Calls by their outcome.");
@@ -197,7 +201,8 @@ int meter_write(const struct meter *m, uint64_t now_ns, const char *name,
 
     meter_figures(m, now_ns, &f);
     put_calls(&t, &f);
-    put_value(&t, "shared_total", "counter", "Calls that joined an equal key.", f.shared);
+    put_value(&t, "shared_total", "counter", "Calls that joined an equal key.",
+              f.shared);
     put_value(&t, "batches_failed_total", "counter", "Batches that returned an error.",
               f.batches_failed);
     put_value(&t, "batches_led_total", "counter", "Batches run by a caller.",
@@ -206,7 +211,8 @@ int meter_write(const struct meter *m, uint64_t now_ns, const char *name,
               f.unanswered);
     put_value(&t, "late_total", "counter", "Keys answered when nobody waited any more.",
               f.late);
-    put_value(&t, "abandoned_total", "counter", "Keys given up while queued.", f.abandoned);
+    put_value(&t, "abandoned_total", "counter", "Keys given up while queued.",
+              f.abandoned);
     put_value(&t, "queued", "gauge", "Keys waiting for a batch to start.", f.queued);
     put_value(&t, "queued_max", "gauge", "High-water mark of queued.", f.queued_max);
     put_value(&t, "running", "gauge", "Batches running.", f.running);
@@ -216,8 +222,8 @@ int meter_write(const struct meter *m, uint64_t now_ns, const char *name,
                   true);
     put_head(&t, "call_seconds_max", "gauge", "Longest call.");
     put_sample(&t, "call_seconds_max", "", "", f.call_ns.max, true);
-    put_histogram(&t, "batch_seconds", "Time in the batch function.", &m->batch_ns, 10, 34,
-                  true);
+    put_histogram(&t, "batch_seconds", "Time in the batch function.", &m->batch_ns, 10,
+                  34, true);
     put_head(&t, "batch_seconds_max", "gauge", "Longest batch.");
     put_sample(&t, "batch_seconds_max", "", "", f.batch_ns.max, true);
     put_histogram(&t, "batch_keys", "Keys in a batch.", &m->batch_size, 1, 16, false);
