@@ -35,6 +35,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "coalesce_result.h"
 #include "futex.h"
 #include "memory.h"
 #include "meter.h"
@@ -222,6 +223,21 @@ static struct locus_result *make_flight(struct locus_coalescer *c, const void *k
         memcpy(flight->key, key, key_length);
     }
     return flight;
+}
+
+struct locus_result *locus_result_wrap(const struct locus_allocator *hooks, void *value,
+                                       locus_value_free_fn *free_value, void *ctx)
+{
+    struct locus_result *result = memory_zalloc(hooks, sizeof(*result));
+
+    if (result != NULL) {
+        result->refs = 1;
+        result->value = value;
+        result->free_value = free_value;
+        result->ctx = ctx;
+        result->hooks = *hooks;
+    }
+    return result;
 }
 
 /* ---- the queue ------------------------------------------------------------------- */
