@@ -26,10 +26,11 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
 };
 
-/* The table, ends with an entry without a name. */
-extern const struct command commands[];
+/* The table, ends with NULL. */
+extern const struct command *const commands[];
 
 extern const struct command cmd_drive;
+extern const struct command cmd_pool;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

@@ -94,8 +94,8 @@ void overview_help(void)
 {
     printf("usage: locus COMMAND [options] [arguments]\n\n"
            "IPVS connection scheduling, replayed and explained.\n\ncommands:\n");
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        printf("  %-16s %s\n", c->name, c->summary);
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        printf("  %-16s %s\n", (*c)->name, (*c)->summary);
     }
     printf("\n'locus COMMAND --help' explains one; 'man locus' has it all.\n"
            "Exit codes: 0 done, 1 input, output or memory failed, 2 wrong usage,\n"
@@ -156,8 +156,8 @@ void man_page(const char *version)
            "locus \\- IPVS connection scheduling, replayed and explained\n"
            ".SH SYNOPSIS\n.B locus\n.I COMMAND\n[options] [arguments]\n.SH COMMANDS\n",
            version);
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        man_command(c);
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        man_command(*c);
     }
     printf(".SH EXIT STATUS\n"
            "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad records\n"

@@ -6,8 +6,10 @@
 #include "command.h"
 #include "help.h"
 
-const struct command commands[] = {
-    {.name = NULL},
+const struct command *const commands[] = {
+    &cmd_drive,
+    &cmd_pool,
+    NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must
@@ -38,9 +40,9 @@ int main(int argc, char **argv)
         man_page(LOCUS_VERSION);
         return finish(EXIT_OK);
     }
-    for (const struct command *c = commands; c->name != NULL; c++) {
-        if (strcmp(name, c->name) == 0) {
-            return finish(c->run(argc - 1, argv + 1));
+    for (const struct command *const *c = commands; *c != NULL; c++) {
+        if (strcmp(name, (*c)->name) == 0) {
+            return finish((*c)->run(argc - 1, argv + 1));
         }
     }
     if (argc < 2) {

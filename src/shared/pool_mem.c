@@ -26,12 +26,13 @@ struct member {
     uint32_t held;  /* leases */
     uint32_t limit; /* its own; 0: the pool's */
     uint64_t turn;  /* of its last lease */
+    bool gone;      /* dropped, and only remembered for the sake of its leases */
     char name[];
 };
 
 struct lease {
     UT_hash_handle hh;
-    struct member *member; /* lives on while it is held, see forget() */
+    struct member *member; /* dropped or not: see forget() */
     uint64_t deadline_ms;
     size_t at; /* in the heap */
     char id[LOCUS_LEASE_ID_SIZE];
@@ -40,7 +41,7 @@ struct lease {
 struct mem_pool {
     struct locus_pool_config config;
     pthread_mutex_t lock;
-    struct member *members; /* by name; dropped ones that are held are not in it */
+    struct member *members; /* by name, dropped ones that are held too */
     struct member **live; /* heap; room for all members, so that entering cannot fail */
     size_t live_count, live_room;
     struct lease *leases; /* by id */
@@ -127,12 +128,19 @@ static void leave(struct mem_pool *pool, struct member *member,
 
 /* ---- members --------------------------------------------------------------------- */
 
-static struct member *find(struct mem_pool *pool, const char *name)
+static struct member *lookup(struct mem_pool *pool, const char *name)
 {
     struct member *member;
 
     HASH_FIND(hh, pool->members, name, strlen(name), member);
     return member;
+}
+
+static struct member *find(struct mem_pool *pool, const char *name)
+{
+    struct member *member = lookup(pool, name);
+
+    return member != NULL && !member->gone ? member : NULL;
 }
 
 static int make_room(struct mem_pool *pool)
@@ -154,15 +162,21 @@ static int make_room(struct mem_pool *pool)
 
 static int create(struct mem_pool *pool, const char *name, uint64_t count)
 {
+    struct member *member = lookup(pool, name);
     size_t length = strlen(name);
 
+    if (member != NULL) {
+        member->gone = false;
+        enter(pool, member, count);
+        return LOCUS_OK;
+    }
     if (HASH_COUNT(pool->members) >= LOCUS_POOL_MEMBERS_MAX) {
         return LOCUS_EFULL;
     }
     if (make_room(pool) != LOCUS_OK) {
         return LOCUS_ENOMEM;
     }
-    struct member *member = calloc(1, sizeof(*member) + length + 1);
+    member = calloc(1, sizeof(*member) + length + 1);
     if (member == NULL) {
         return LOCUS_ENOMEM;
     }
@@ -176,14 +190,20 @@ static int create(struct mem_pool *pool, const char *name, uint64_t count)
     return LOCUS_OK;
 }
 
-/* Takes a member out for good. Its memory stays while leases refer to it. */
+static void erase(struct mem_pool *pool, struct member *member)
+{
+    HASH_DELETE(hh, pool->members, member); /* NOLINT(clang-analyzer-*): uthash */
+    free(member);
+}
+
+/* Drops a member. Its leases go on, and count again should it be added again. */
 static void forget(struct mem_pool *pool, struct member *member)
 {
     leave(pool, member, LOCUS_POOL_REMOVED);
-    HASH_DELETE(hh, pool->members, member); /* NOLINT(clang-analyzer-*): uthash */
-    member->hh.tbl = NULL;
+    member->limit = 0;
+    member->gone = true;
     if (member->held == 0) {
-        free(member);
+        erase(pool, member);
     }
 }
 
@@ -332,7 +352,9 @@ static int mem_list(void *self, struct locus_pool_list *out)
     out->members = calloc(HASH_COUNT(pool->members) + 1u, sizeof(*out->members));
     if (out->members != NULL) {
         for (struct member *m = pool->members; m != NULL; m = m->hh.next) {
-            describe(m, &out->members[out->count++]);
+            if (!m->gone) {
+                describe(m, &out->members[out->count++]);
+            }
         }
         status = LOCUS_OK;
     }
@@ -448,8 +470,8 @@ static void let_go(struct mem_pool *pool, struct lease *lease)
     }
     HASH_DELETE(hh, pool->leases, lease); /* NOLINT(clang-analyzer-*): uthash */
     free(lease);
-    if (--member->held == 0 && member->hh.tbl == NULL) {
-        free(member);
+    if (--member->held == 0 && member->gone) {
+        erase(pool, member);
     }
 }
 

@@ -16,6 +16,7 @@
 
 #include <locus/coalesce.h>
 
+#include "../support/suite.h"
 #include "histogram.h"
 
 #define FOREVER 0
@@ -1399,10 +1400,8 @@ END_TEST
 static Suite *suite(void)
 {
     Suite *s = suite_create("coalesce");
-    TCase *t = tcase_create("coalesce");
+    TCase *t = suite_case(s, "coalesce");
 
-    tcase_set_timeout(t, 120);
-    suite_add_tcase(s, t);
     tcase_add_test(t, a_single_call_gets_its_answer);
     tcase_add_test(t, a_result_may_outlive_the_coalescer);
     tcase_add_test(t, wrong_configurations_and_keys_are_refused);
@@ -1446,11 +1445,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run(suite());
 }

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+#include "destmap.h"
+
+#include "rng.h"
+
+enum {
+    SEGMENT_SLOTS_MIN = 16,
+    SEGMENT_BYTES_MAX = 65536, /* what one rebuild or split moves at most */
+    SPARE_SLOTS = 128,
+    DEPTH_MAX = 26,
+    SMALL_BYTES = 1 << 20, /* below, slots are cheaper than mispredicted probes */
+    LOAD_SMALL = 35,
+    LOAD_LARGE = 60,
+};
+
+static uint32_t slots_max(const struct destmap *map)
+{
+    return (uint32_t)(SEGMENT_BYTES_MAX / dest_size(map->wide));
+}
+
+/* Homes and spare slots together. */
+static size_t slots_in_all(uint32_t slot_count)
+{
+    return (size_t)slot_count + (slot_count < SPARE_SLOTS ? slot_count : SPARE_SLOTS);
+}
+
+static size_t segment_bytes(const struct destmap *map, uint32_t slot_count)
+{
+    return slots_in_all(slot_count) * dest_size(map->wide);
+}
+
+static struct dest *slot_at(const struct destmap *map, unsigned char *slots, size_t index)
+{
+    return (struct dest *)(void *)(slots + index * dest_size(map->wide));
+}
+
+union locus_key locus_dest_key(const struct destmap *map, const struct dest *dest)
+{
+    union locus_key key = {.words = {0, 0}};
+
+    if (map->wide) {
+        key.words[0] = dest->words[0];
+        key.words[1] = dest->words[1];
+    } else {
+        key.ipv4 = dest->ipv4;
+    }
+    return key;
+}
+
+static uint64_t dest_hash(const struct destmap *map, const struct dest *dest)
+{
+    union locus_key key = locus_dest_key(map, dest);
+
+    return destmap_hash(map, &key);
+}
+
+static bool is_small(const struct destmap *map)
+{
+    return map->load == 0 && map->slot_count * dest_size(map->wide) < SMALL_BYTES;
+}
+
+static uint32_t load_percent(const struct destmap *map)
+{
+    if (map->load != 0) {
+        return map->load;
+    }
+    return is_small(map) ? LOAD_SMALL : LOAD_LARGE;
+}
+
+/* How many slots a rebuilt segment gets for that many entries: twice what they need while
+ * the map is small, an eighth more above, where memory counts. */
+static uint32_t slots_for(const struct destmap *map, uint32_t entries)
+{
+    uint64_t needed = (uint64_t)entries * 100 / load_percent(map) + 1;
+    uint64_t roomy = is_small(map) ? 2 * needed : needed + needed / 8;
+
+    return roomy < SEGMENT_SLOTS_MIN ? SEGMENT_SLOTS_MIN : (uint32_t)roomy;
+}
+
+void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t seed,
+                        const struct locus_allocator *allocator)
+{
+    memset(map, 0, sizeof(*map));
+    map->wide = wide;
+    map->load = load;
+    map->allocator = allocator;
+    map->seed.a = rng_next(&seed);
+    map->seed.b = rng_next(&seed) | 1; /* a product with 0 would lose the key */
+    map->seed.c = rng_next(&seed);
+    locus_setpool_init(&map->sets, allocator);
+}
+
+/* How many directory places share the segment at index, and the first of them. */
+static uint64_t places(const struct destmap *map, uint64_t index)
+{
+    return (uint64_t)1 << (map->depth - map->directory[index].depth);
+}
+
+static uint64_t first_place(const struct destmap *map, uint64_t index)
+{
+    return index & ~(places(map, index) - 1);
+}
+
+void locus_destmap_fini(struct destmap *map)
+{
+    uint64_t directory = (uint64_t)1 << map->depth;
+
+    if (map->directory != NULL) {
+        for (uint64_t i = 0; i < directory; i += places(map, i)) {
+            struct segment *segment = &map->directory[i];
+            release(map->allocator, segment->slots, segment_bytes(map, segment->slot_count));
+        }
+        release(map->allocator, map->directory, directory * sizeof(*map->directory));
+    }
+    locus_setpool_fini(&map->sets);
+    map->directory = NULL;
+    map->depth = 0;
+    map->count = map->slot_count = map->bytes = 0;
+}
+
+static unsigned char *make_slots(struct destmap *map, uint32_t slot_count)
+{
+    size_t bytes = segment_bytes(map, slot_count);
+    unsigned char *slots = alloc_zeroed(map->allocator, bytes);
+
+    if (slots != NULL) {
+        map->slot_count += slot_count;
+        map->bytes += bytes;
+    }
+    return slots;
+}
+
+static void free_slots(struct destmap *map, unsigned char *slots, uint32_t slot_count)
+{
+    if (slots != NULL) {
+        map->slot_count -= slot_count;
+        map->bytes -= segment_bytes(map, slot_count);
+        release(map->allocator, slots, segment_bytes(map, slot_count));
+    }
+}
+
+/* The free slot for a hash, or NULL when its cluster runs into the last spare slot, which
+ * stays empty: probes end there. */
+static struct dest *free_slot(const struct destmap *map, unsigned char *slots,
+                              uint32_t slot_count, uint64_t hash)
+{
+    size_t last = slots_in_all(slot_count) - 1;
+
+    for (size_t i = segment_home(slot_count, hash); i < last; i++) {
+        struct dest *dest = slot_at(map, slots, i);
+        if (dest->ref == 0) {
+            return dest;
+        }
+    }
+    return NULL;
+}
+
+/* Copies the entries of a segment whose hash bit is as wanted (bit 64: all of them). */
+static bool copy_entries(const struct destmap *map, const struct segment *from,
+                         unsigned char *slots, uint32_t slot_count, unsigned bit,
+                         bool wanted)
+{
+    size_t in_all = slots_in_all(from->slot_count);
+
+    for (size_t i = 0; i < in_all; i++) {
+        const struct dest *dest = slot_at(map, from->slots, i);
+        if (dest->ref == 0) {
+            continue;
+        }
+        uint64_t hash = dest_hash(map, dest);
+        if (bit < 64 && (hash >> (63 - bit) & 1) != wanted) {
+            continue;
+        }
+        struct dest *to = free_slot(map, slots, slot_count, hash);
+        if (to == NULL) {
+            return false;
+        }
+        memcpy(to, dest, dest_size(map->wide));
+    }
+    return true;
+}
+
+/*
+ * New slots for a segment's entries (or for those with that hash bit): slot_count of them,
+ * or more if a cluster happens to run into the end. NULL: no memory.
+ */
+static unsigned char *rebuilt(struct destmap *map, const struct segment *from,
+                              uint32_t *slot_count, unsigned bit, bool wanted)
+{
+    for (int attempt = 0; attempt < 8; attempt++) {
+        unsigned char *slots = make_slots(map, *slot_count);
+        if (slots == NULL ||
+            copy_entries(map, from, slots, *slot_count, bit, wanted)) {
+            return slots;
+        }
+        free_slots(map, slots, *slot_count);
+        *slot_count += *slot_count / 8 + 1;
+    }
+    return NULL;
+}
+
+/* Writes a segment to all its places; the count belongs to the first of them. */
+static void set_places(struct destmap *map, uint64_t first, uint64_t count,
+                       const struct segment *segment)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        map->directory[first + i] = *segment;
+    }
+}
+
+static bool resize(struct destmap *map, uint64_t first, uint32_t slot_count)
+{
+    struct segment segment = map->directory[first];
+    unsigned char *slots = rebuilt(map, &segment, &slot_count, 64, false);
+
+    if (slots == NULL) {
+        return false;
+    }
+    free_slots(map, segment.slots, segment.slot_count);
+    segment.slots = slots;
+    segment.slot_count = slot_count;
+    set_places(map, first, places(map, first), &segment);
+    return true;
+}
+
+static bool double_directory(struct destmap *map)
+{
+    uint64_t old = (uint64_t)1 << map->depth;
+    struct segment *grown;
+
+    if (map->depth == DEPTH_MAX) {
+        return false;
+    }
+    grown = alloc_bytes(map->allocator, 2 * old * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    for (uint64_t i = 0; i < old; i++) {
+        grown[2 * i] = map->directory[i];
+        grown[2 * i + 1] = map->directory[i];
+    }
+    release(map->allocator, map->directory, old * sizeof(*grown));
+    map->directory = grown;
+    map->depth++;
+    map->bytes += old * sizeof(*grown);
+    return true;
+}
+
+static uint32_t count_bit(const struct destmap *map, const struct segment *segment,
+                          unsigned bit)
+{
+    size_t in_all = slots_in_all(segment->slot_count);
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < in_all; i++) {
+        const struct dest *dest = slot_at(map, segment->slots, i);
+        count += dest->ref != 0 && (dest_hash(map, dest) >> (63 - bit) & 1);
+    }
+    return count;
+}
+
+/* Two segments of one, by the next bit of the hash. */
+static bool split(struct destmap *map, uint64_t hash)
+{
+    if (destmap_segment(map, hash)->depth == map->depth && !double_directory(map)) {
+        return false;
+    }
+    uint64_t first = first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    uint64_t half = places(map, first) / 2;
+    struct segment old = map->directory[first];
+    struct segment high = {.depth = (uint8_t)(old.depth + 1)};
+    struct segment low = high;
+
+    high.used = (uint16_t)count_bit(map, &old, old.depth);
+    low.used = (uint16_t)(old.used - high.used);
+    low.slot_count = slots_for(map, low.used);
+    high.slot_count = slots_for(map, high.used);
+    low.slots = rebuilt(map, &old, &low.slot_count, old.depth, false);
+    high.slots = rebuilt(map, &old, &high.slot_count, old.depth, true);
+    if (low.slots == NULL || high.slots == NULL) {
+        free_slots(map, low.slots, low.slot_count);
+        free_slots(map, high.slots, high.slot_count);
+        return false;
+    }
+    free_slots(map, old.slots, old.slot_count);
+    set_places(map, first, half, &low);
+    set_places(map, first + half, half, &high);
+    return true;
+}
+
+static bool make_directory(struct destmap *map)
+{
+    struct segment segment = {.slot_count = SEGMENT_SLOTS_MIN};
+
+    map->directory = alloc_bytes(map->allocator, sizeof(*map->directory));
+    if (map->directory == NULL) {
+        return false;
+    }
+    segment.slots = make_slots(map, segment.slot_count);
+    if (segment.slots == NULL) {
+        release(map->allocator, map->directory, sizeof(*map->directory));
+        map->directory = NULL;
+        return false;
+    }
+    map->directory[0] = segment;
+    map->bytes += sizeof(*map->directory);
+    return true;
+}
+
+/* More room where a hash belongs. */
+static bool grow(struct destmap *map, uint64_t hash)
+{
+    uint64_t first = first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    const struct segment *segment = &map->directory[first];
+    uint32_t wanted = slots_for(map, segment->used + 1u);
+
+    /* A segment whose cluster ran into its end before its load did. */
+    if (wanted <= segment->slot_count) {
+        wanted = segment->slot_count + segment->slot_count / 8 + 1;
+    }
+    return wanted <= slots_max(map) ? resize(map, first, wanted) : split(map, hash);
+}
+
+void locus_destmap_reserve(struct destmap *map, uint64_t entries)
+{
+    if (entries == 0 || !make_directory(map)) {
+        return;
+    }
+    /* Splitting what is empty is cheap: double until a segment's share fits, then size
+     * them all, with room for the uneven shares that hashing gives. */
+    uint64_t share = entries;
+    unsigned depth = 0;
+    while (share > slots_max(map) * (uint64_t)LOAD_SMALL / 100 && depth < DEPTH_MAX) {
+        share = (entries >> ++depth) + 1;
+    }
+    for (uint64_t i = 0; i < (uint64_t)1 << depth; i++) {
+        uint64_t hash = depth == 0 ? 0 : i << (64 - depth);
+        while (destmap_segment(map, hash)->depth < depth) {
+            if (!split(map, hash)) {
+                return;
+            }
+        }
+    }
+    for (uint64_t i = 0; i < (uint64_t)1 << map->depth; i += places(map, i)) {
+        if (!resize(map, i, slots_for(map, (uint32_t)(share + share / 8)))) {
+            return;
+        }
+    }
+}
+
+static struct dest *find_room(struct destmap *map, uint64_t hash)
+{
+    struct segment *segment = destmap_segment(map, hash);
+    uint64_t first = first_place(map, (uint64_t)(segment - map->directory));
+    uint64_t limit = (uint64_t)segment->slot_count * load_percent(map) / 100;
+
+    if (map->directory[first].used >= limit) {
+        /* Without memory to grow, the slots that are left are used. */
+        (void)grow(map, hash);
+        segment = destmap_segment(map, hash);
+    }
+    struct dest *dest = free_slot(map, segment->slots, segment->slot_count, hash);
+    if (dest == NULL && grow(map, hash)) {
+        segment = destmap_segment(map, hash);
+        dest = free_slot(map, segment->slots, segment->slot_count, hash);
+    }
+    return dest;
+}
+
+struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *key,
+                                  uint64_t hash, uint32_t ref, uint32_t tick)
+{
+    struct dest *dest;
+
+    if (map->directory == NULL && !make_directory(map)) {
+        return NULL;
+    }
+    dest = find_room(map, hash);
+    if (dest == NULL) {
+        return NULL;
+    }
+    dest->lastuse = dest->lastmod = tick;
+    if (map->wide) {
+        dest->words[0] = key->words[0];
+        dest->words[1] = key->words[1];
+    } else {
+        dest->ipv4 = key->ipv4;
+    }
+    dest->ref = ref;
+    map->directory[first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory))]
+        .used++;
+    map->count++;
+    return dest;
+}
+
+/* Shifts the rest of the cluster back over the hole, so that every entry stays reachable
+ * from its home. */
+static void close_gap(const struct destmap *map, const struct segment *segment,
+                      struct dest *dest)
+{
+    size_t size = dest_size(map->wide);
+    size_t hole = (size_t)((unsigned char *)dest - segment->slots) / size;
+
+    for (size_t i = hole + 1;; i++) {
+        struct dest *next = slot_at(map, segment->slots, i);
+        if (next->ref == 0) {
+            break;
+        }
+        if (segment_home(segment->slot_count, dest_hash(map, next)) <= hole) {
+            memcpy(slot_at(map, segment->slots, hole), next, size);
+            hole = i;
+        }
+    }
+    slot_at(map, segment->slots, hole)->ref = 0;
+}
+
+void locus_destmap_remove(struct destmap *map, struct dest *dest)
+{
+    struct segment *segment = destmap_segment(map, dest_hash(map, dest));
+
+    map->directory[first_place(map, (uint64_t)(segment - map->directory))].used--;
+    map->count--;
+    close_gap(map, segment, dest);
+}
+
+const struct dest *locus_destmap_next(const struct destmap *map, struct destmap_place *place)
+{
+    uint64_t directory = map->directory != NULL ? (uint64_t)1 << map->depth : 0;
+
+    while (place->directory < directory) {
+        const struct segment *segment = &map->directory[place->directory];
+        while (place->slot < slots_in_all(segment->slot_count)) {
+            const struct dest *dest = slot_at(map, segment->slots, place->slot++);
+            if (dest->ref != 0) {
+                return dest;
+            }
+        }
+        place->directory += places(map, place->directory);
+        place->slot = 0;
+    }
+    return NULL;
+}
+
+/* The segment that the walk works on: the one in hand if it is still what it was, else the
+ * one that ends at walk->below. Returns its first place. */
+static uint64_t walk_segment(const struct destmap *map, struct destmap_walk *walk)
+{
+    const struct segment *segment = destmap_segment(map, walk->below - 1);
+
+    if (segment->slots != walk->slots || segment->slot_count != walk->slot_count) {
+        walk->slots = segment->slots;
+        walk->slot_count = segment->slot_count;
+        walk->position = slots_in_all(segment->slot_count);
+        walk->removed = false;
+    }
+    return first_place(map, (uint64_t)(segment - map->directory));
+}
+
+/* Done with a segment: give memory back if it holds less than half of what it could. */
+static void walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t first)
+{
+    struct segment *segment = &map->directory[first];
+
+    if (walk->removed) {
+        uint32_t fitting = slots_for(map, segment->used);
+        if (fitting < segment->slot_count / 2) {
+            (void)resize(map, first, fitting);
+        }
+    }
+    walk->below = map->depth == 0 ? 0 : first << (64 - map->depth);
+    walk->slots = NULL;
+    walk->finished = first == 0;
+}
+
+size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
+                          destmap_visit_fn *visit, void *arg)
+{
+    size_t looked = 0;
+
+    if (map->directory == NULL) {
+        walk->finished = true;
+    }
+    /* Downwards, since closing a gap shifts entries down: from where the walk has been. */
+    while (!walk->finished && looked < budget) {
+        uint64_t first = walk_segment(map, walk);
+        const struct segment *segment = &map->directory[first];
+        while (walk->position > 0 && looked < budget) {
+            struct dest *dest = slot_at(map, segment->slots, --walk->position);
+            looked++;
+            if (dest->ref != 0 && visit(arg, dest)) {
+                locus_destmap_remove(map, dest);
+                walk->removed = true;
+            }
+        }
+        if (walk->position == 0) {
+            walk_on(map, walk, first);
+        }
+    }
+    return looked;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What lblc and lblcr share: the map from destinations to servers, the count of entries and
+ * its bounds, and the collector. They embed a struct locality as the first member of their
+ * state; the service runs its periodic work.
+ *
+ * The collector, by the kernel's rules (lblc and lblcr alike), every gc_interval:
+ *
+ *     counter % gc_full_every == 0: take every entry that has expired; counter = 1
+ *     else entries <= soft_entries: counter + 1
+ *     else: take stale entries bucket by bucket (the kernel's 1,024 hash buckets) from
+ *         behind the rover until the goal of min((entries - soft) * 4/3, soft / 2) is
+ *         met; the rover stays at the last bucket
+ *
+ * Buckets exist in the rules only. To take the same entries from a map that has none, one
+ * pass counts the stale entries per bucket and finds where the rover stops, a second
+ * pass takes them.
+ */
+#ifndef LOCUS_LOCALITY_H
+#define LOCUS_LOCALITY_H
+
+#include "destmap.h"
+#include "service.h"
+
+enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
+
+enum locality_job { JOB_NONE, JOB_EXPIRE, JOB_COUNT, JOB_TAKE, JOB_PURGE };
+
+struct locality {
+    struct destmap map;
+    uint32_t entries; /* destinations, plus what the rules leak */
+    uint32_t rover, counter;
+    struct timer gc;
+    bool purge_wanted; /* a removed server has destinations left */
+
+    enum locality_job job;
+    struct destmap_walk walk;
+    uint64_t job_tick;  /* when the job began: ages are as of then */
+    uint32_t job_span;  /* JOB_TAKE: buckets behind the rover that are taken from */
+    uint32_t stale[GC_BUCKETS];
+};
+
+void locus_locality_init(struct locus_service *svc, struct locality *loc);
+void locus_locality_fini(struct locus_service *svc, struct locality *loc);
+/* Begins the collector's run. */
+void locus_locality_collect(struct locus_service *svc);
+/* Begins to take purged servers out. */
+void locus_locality_purge(struct locus_service *svc);
+/* Goes on with the job, at most budget slots; how many. svc->locality->job is JOB_NONE when
+ * it is done. */
+size_t locus_locality_run(struct locus_service *svc, size_t budget);
+
+static inline bool dest_is_set(const struct dest *dest)
+{
+    return dest->ref >> 31 != 0;
+}
+
+static inline uint32_t dest_server(const struct dest *dest)
+{
+    return dest->ref - 1;
+}
+
+/* Ticks since; 32-bit ticks wrap, ages do not. */
+static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
+{
+    return (int64_t)(uint32_t)(tick32(svc) - since);
+}
+
+/* Remembers a new destination, if the rules and memory have room for it; says so in
+ * pick->why and the counters. */
+void locus_locality_add(struct locus_service *svc, const union locus_key *key,
+                        uint64_t hash, uint32_t server, struct locus_pick *pick);
+/* Forgets a destination and lets go of its servers. */
+void locus_locality_forget(struct locus_service *svc, struct dest *dest);
+
+/* The members of a destination, oldest first; single is where a lone one is put. */
+static inline uint32_t dest_members(const struct locality *loc, const struct dest *dest,
+                                    uint32_t *single, const uint32_t **members)
+{
+    if (!dest_is_set(dest)) {
+        *single = dest_server(dest);
+        *members = single;
+        return 1;
+    }
+    const struct server_set *set = locus_set_get(&loc->map.sets, dest->ref);
+    *members = set->members;
+    return set->size;
+}
+
+/* Adds the newest member. false: no memory, nothing changed. */
+bool locus_dest_push(struct locus_service *svc, struct dest *dest, uint32_t server);
+/* Takes the index-th of two or more members out. */
+void locus_dest_drop(struct locus_service *svc, struct dest *dest, uint32_t index);
+/* Takes purged servers out. false: none is left, and dest is as it was. */
+bool locus_dest_purge(struct locus_service *svc, struct dest *dest);
+
+void locus_locality_describe(const struct locus_service *svc, locus_value_fn *visit,
+                             void *arg);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a scheduler is. A new one is a file in sched/, an extern and a table line (sched.c),
+ * a line in meson.build, its rule in tests/model, and a golden script.
+ */
+#ifndef LOCUS_SCHED_H
+#define LOCUS_SCHED_H
+
+#include <locus/locus.h>
+
+/* cost = base + per_active * active + per_inactive * inactive; load = cost / weight, or cost
+ * alone where weights only say yes or no. */
+struct load_rule {
+    uint32_t base, per_active, per_inactive;
+    bool weighted;
+};
+
+enum server_event { SERVER_ADDED, SERVER_UPDATED, SERVER_REMOVED };
+
+struct sched_ops {
+    const char *name;
+    const char *about;   /* one line */
+    size_t state_size;   /* zeroed bytes at svc->state */
+    /* The load rule that select.c keeps up to date; NULL: overhead over weight. */
+    struct load_rule (*load)(const struct locus_rules *rules);
+    /* Starts with the servers there are. Takes no memory, cannot fail. */
+    void (*init)(struct locus_service *svc);
+    void (*fini)(struct locus_service *svc);
+    /* The list has changed: a server was added at its head, edited, or is off the list (its
+     * own links still say where it stood). Forget every pointer to a removed one. */
+    void (*server_event)(struct locus_service *svc, uint32_t server,
+                         enum server_event event);
+    /* The server for a request, or LOCUS_NO_SERVER; pick->why and pick->trimmed as it
+     * sees fit. Touches its own state only, never counters of servers. */
+    uint32_t (*schedule)(struct locus_service *svc, const struct locus_request *request,
+                         struct locus_pick *pick);
+    void (*describe)(const struct locus_service *svc, locus_value_fn *visit, void *arg);
+};
+
+extern const struct sched_ops locus_sched_rr, locus_sched_wrr, locus_sched_lc,
+    locus_sched_wlc, locus_sched_sed, locus_sched_nq, locus_sched_fo, locus_sched_ovf,
+    locus_sched_twos, locus_sched_dh, locus_sched_sh, locus_sched_mh, locus_sched_lblc,
+    locus_sched_lblcr, locus_sched_none;
+
+/* NULL: there is none of that name. */
+const struct sched_ops *locus_sched_find(const char *name);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The least loaded server, exactly: smallest cost / divisor of the servers that may be
+ * picked, the highest rank among equals. Never a division, never a rounding.
+ */
+#ifndef LOCUS_SELECT_H
+#define LOCUS_SELECT_H
+
+#include "service.h"
+
+/* a * b < c * d, for a, c < 2^48 and b, d < 2^32: 80 bits where 64 do not suffice. */
+static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
+{
+    uint64_t low_ab = (a & UINT32_MAX) * b, low_cd = (c & UINT32_MAX) * d;
+    uint64_t high_ab = (a >> 32) * b + (low_ab >> 32);
+    uint64_t high_cd = (c >> 32) * d + (low_cd >> 32);
+
+    return high_ab != high_cd ? high_ab < high_cd
+                              : (uint32_t)low_ab < (uint32_t)low_cd;
+}
+
+/* Whether a's load is smaller than b's; both may be picked. */
+static inline bool load_less(const struct server *a, const struct server *b)
+{
+    return product_less(a->cost, b->divisor, b->cost, a->divisor);
+}
+
+/* The same of cost over configured weight, for comparisons among set members that ask
+ * neither for thresholds nor for service. Weights are not 0. */
+static inline bool load_less_by_weight(const struct server *a, const struct server *b)
+{
+    return product_less(a->cost, b->weight, b->cost, a->weight);
+}
+
+/* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
+uint32_t locus_least_loaded(struct locus_service *svc);
+
+/* LBLC's reason to leave a server: it is above its weight while another is under half. */
+static inline bool should_spill(const struct locus_service *svc, const struct server *server)
+{
+    uint32_t load = svc->rules.spill_counts_total ? server->total : server->active;
+
+    return load > server->weight && svc->under_half > 0;
+}
+
+/*
+ * The index, for more than SELECT_SCAN servers: the best of every 32 servers, and the best of
+ * every 32 of those, recomputed only when somebody asks. A change of a server costs one bit.
+ */
+enum { SELECT_SCAN = 64, SELECT_FAN = 32 };
+
+struct load_node {
+    uint64_t cost, rank;
+    uint32_t divisor; /* 0: nobody below may be picked */
+    uint32_t server;
+};
+
+/* A server's cost, divisor or rank has changed. */
+static inline void select_changed(struct locus_service *svc, uint32_t server)
+{
+    if (svc->indexed) {
+        uint32_t leaf = server / SELECT_FAN;
+        svc->dirty[leaf / 64] |= (uint64_t)1 << leaf % 64;
+    }
+}
+
+/* Makes the index fit for that many slots. LOCUS_ENOMEM: nothing changed. */
+int locus_select_resize(struct locus_service *svc, uint32_t capacity);
+void locus_select_fini(struct locus_service *svc);
+/* Everything may have changed: the number of servers, the load rule. */
+void locus_select_reset(struct locus_service *svc);
+
+#endif

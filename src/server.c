@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Servers: slots, list and trash, weights and thresholds, connection counters. The only
+ * place that calls a scheduler's server_event.
+ */
+#include "select.h"
+
+/* An allocation that fails leaves the table as it was; the add then finds out. */
+#undef uthash_malloc
+#undef uthash_free
+#undef uthash_nonfatal_oom
+#define uthash_malloc(size) alloc_bytes(&svc->allocator, size)
+#define uthash_free(ptr, size) release(&svc->allocator, ptr, size)
+#define uthash_nonfatal_oom(element) ((element)->slot = LOCUS_NO_SERVER)
+
+enum { CACHE_LINE = 64, SLOTS_MAX = 1 << 24 };
+
+/* ---- lists of slots ---- */
+
+static void list_push(struct locus_service *svc, struct server_list *list, uint32_t slot)
+{
+    struct server *s = &svc->servers[slot];
+
+    s->prev = LOCUS_NO_SERVER;
+    s->next = list->head;
+    if (list->head != LOCUS_NO_SERVER) {
+        svc->servers[list->head].prev = slot;
+    } else {
+        list->tail = slot;
+    }
+    list->head = slot;
+    list->count++;
+}
+
+/* The server's own links stay as they were. */
+static void list_remove(struct locus_service *svc, struct server_list *list, uint32_t slot)
+{
+    const struct server *s = &svc->servers[slot];
+
+    if (s->prev != LOCUS_NO_SERVER) {
+        svc->servers[s->prev].next = s->next;
+    } else {
+        list->head = s->next;
+    }
+    if (s->next != LOCUS_NO_SERVER) {
+        svc->servers[s->next].prev = s->prev;
+    } else {
+        list->tail = s->prev;
+    }
+    list->count--;
+}
+
+/* ---- what is derived ---- */
+
+static bool counts_under_half(const struct locus_service *svc, const struct server *s)
+{
+    uint64_t load = svc->rules.spill_counts_total ? s->total : s->active;
+
+    return s->state == SERVER_IN_SERVICE && 2 * load < s->weight &&
+           (!svc->rules.spill_eligible_only || s->divisor != 0);
+}
+
+static inline void refresh(struct locus_service *svc, struct server *s)
+{
+    if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
+        s->overloaded = s->upper > 0 && s->total >= s->upper;
+    }
+    bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
+    s->divisor = !usable ? 0 : svc->load.weighted ? s->weight : 1;
+    s->cost = svc->load.base + (uint64_t)svc->load.per_active * s->active +
+              (uint64_t)svc->load.per_inactive * (s->total - s->active);
+    bool under_half = counts_under_half(svc, s);
+    svc->under_half += (uint32_t)under_half - (uint32_t)s->under_half;
+    s->under_half = under_half;
+    select_changed(svc, (uint32_t)(s - svc->servers));
+}
+
+void locus_server_refresh(struct locus_service *svc, uint32_t slot)
+{
+    refresh(svc, &svc->servers[slot]);
+}
+
+/* ---- thresholds: SEMANTICS of the kernel, new and old ---- */
+
+static uint32_t lower_in_force(const struct server *s)
+{
+    return s->lower != 0 ? s->lower : s->upper - (s->upper >> 2);
+}
+
+static void threshold_bound(const struct locus_service *svc, struct server *s)
+{
+    if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
+        s->overloaded |= s->total == s->upper;
+    } else if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
+        s->overloaded |= s->upper != 0 && s->total >= s->upper;
+    }
+}
+
+/* total is already one less. */
+static void threshold_unbound(const struct locus_service *svc, struct server *s)
+{
+    bool below;
+
+    if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
+        below = s->upper != 0 && s->total + 1 == lower_in_force(s);
+    } else if (s->lower != 0) {
+        below = s->total < s->lower;
+    } else {
+        below = s->upper == 0 || (uint64_t)s->total * 4 < (uint64_t)s->upper * 3;
+    }
+    s->overloaded = s->overloaded && !below;
+}
+
+static void threshold_edited(const struct locus_service *svc, struct server *s,
+                             uint32_t upper, uint32_t lower)
+{
+    if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
+        s->overloaded = s->overloaded && upper != 0 && upper <= s->upper;
+        s->upper = upper;
+        s->lower = lower;
+        return;
+    }
+    if (upper == s->upper && lower == s->lower) {
+        return;
+    }
+    s->upper = upper;
+    s->lower = lower;
+    if (upper == 0 || s->total < lower_in_force(s)) {
+        s->overloaded = false;
+    }
+    if (upper != 0 && s->total >= upper) {
+        s->overloaded = true;
+    }
+}
+
+/* ---- slots ---- */
+
+static int grow_slots(struct locus_service *svc)
+{
+    uint32_t capacity = svc->capacity == 0 ? 16 : 2 * svc->capacity;
+    size_t block_bytes = capacity * sizeof(struct server) + CACHE_LINE;
+    size_t old_bytes = svc->capacity * sizeof(struct server) + CACHE_LINE;
+    struct identity **identities;
+    char *block;
+
+    if (svc->capacity >= SLOTS_MAX) {
+        return LOCUS_ENOMEM;
+    }
+    block = alloc_zeroed(&svc->allocator, block_bytes);
+    identities = alloc_zeroed(&svc->allocator, capacity * sizeof(*identities));
+    if (block == NULL || identities == NULL || locus_select_resize(svc, capacity) != 0) {
+        release(&svc->allocator, block, block_bytes);
+        release(&svc->allocator, identities, capacity * sizeof(*identities));
+        return LOCUS_ENOMEM;
+    }
+    struct server *servers =
+        (struct server *)(void *)(block + (CACHE_LINE - (uintptr_t)block % CACHE_LINE));
+    if (svc->slots > 0) {
+        memcpy(servers, svc->servers, svc->slots * sizeof(*servers));
+        memcpy(identities, svc->identities, svc->slots * sizeof(*identities));
+    }
+    release(&svc->allocator, svc->servers_block, old_bytes);
+    release(&svc->allocator, svc->identities, svc->capacity * sizeof(*identities));
+    svc->servers_block = block;
+    svc->servers = servers;
+    svc->identities = identities;
+    svc->capacity = capacity;
+    locus_select_reset(svc);
+    return LOCUS_OK;
+}
+
+static int take_slot(struct locus_service *svc, uint32_t *out)
+{
+    if (svc->unused != LOCUS_NO_SERVER) {
+        *out = svc->unused;
+        svc->unused = svc->servers[*out].next;
+    } else {
+        if (svc->slots == svc->capacity) {
+            int status = grow_slots(svc);
+            if (status != LOCUS_OK) {
+                return status;
+            }
+        }
+        *out = svc->slots++;
+    }
+    memset(&svc->servers[*out], 0, sizeof(struct server));
+    return LOCUS_OK;
+}
+
+static void give_slot(struct locus_service *svc, uint32_t slot)
+{
+    svc->identities[slot] = NULL;
+    svc->servers[slot].state = SERVER_FREE;
+    svc->servers[slot].next = svc->unused;
+    svc->unused = slot;
+}
+
+/* ---- identities ---- */
+
+static void set_key(struct identity *identity, const struct locus_address *address)
+{
+    memset(&identity->key, 0, sizeof(identity->key));
+    identity->key.family = (uint32_t)address->family;
+    identity->key.port = address->port;
+    if (address->family == LOCUS_IPV4) {
+        memcpy(identity->key.bytes, &address->key.ipv4, sizeof(address->key.ipv4));
+    } else {
+        memcpy(identity->key.bytes, address->key.bytes, sizeof(identity->key.bytes));
+    }
+}
+
+static struct locus_address get_address(const struct identity *identity)
+{
+    struct locus_address address;
+
+    memset(&address, 0, sizeof(address));
+    address.family = (enum locus_family)identity->key.family;
+    address.port = (uint16_t)identity->key.port;
+    if (address.family == LOCUS_IPV4) {
+        memcpy(&address.key.ipv4, identity->key.bytes, sizeof(address.key.ipv4));
+    } else {
+        memcpy(address.key.bytes, identity->key.bytes, sizeof(identity->key.bytes));
+    }
+    return address;
+}
+
+static struct identity *find_identity(const struct locus_service *svc,
+                                      const struct locus_address *address)
+{
+    struct identity wanted, *found;
+
+    set_key(&wanted, address);
+    HASH_FIND(hh, svc->by_address, &wanted.key, sizeof(wanted.key), found);
+    return found;
+}
+
+/* A slot and an identity for a new address. */
+static int make_server(struct locus_service *svc, const struct locus_server_config *config,
+                       uint32_t *out)
+{
+    struct identity *identity = alloc_zeroed(&svc->allocator, sizeof(*identity));
+
+    if (identity == NULL || take_slot(svc, out) != LOCUS_OK) {
+        release(&svc->allocator, identity, sizeof(*identity));
+        return LOCUS_ENOMEM;
+    }
+    set_key(identity, &config->address);
+    identity->slot = *out;
+    HASH_ADD(hh, svc->by_address, key, sizeof(identity->key), identity);
+    if (identity->slot == LOCUS_NO_SERVER) {
+        give_slot(svc, *out);
+        release(&svc->allocator, identity, sizeof(*identity));
+        return LOCUS_ENOMEM;
+    }
+    svc->identities[*out] = identity;
+    return LOCUS_OK;
+}
+
+static void forget_address(struct locus_service *svc, struct identity *identity)
+{
+    HASH_DELETE(hh, svc->by_address, identity);
+}
+
+static void free_server(struct locus_service *svc, uint32_t slot)
+{
+    struct identity *identity = svc->identities[slot];
+
+    list_remove(svc, &svc->trash, slot);
+    if (!svc->rules.purge_removed) {
+        forget_address(svc, identity);
+    }
+    release(&svc->allocator, identity, sizeof(*identity));
+    give_slot(svc, slot);
+}
+
+void locus_servers_fini(struct locus_service *svc)
+{
+    HASH_CLEAR(hh, svc->by_address);
+    for (uint32_t i = 0; i < svc->slots; i++) {
+        release(&svc->allocator, svc->identities[i], sizeof(struct identity));
+    }
+    locus_select_fini(svc);
+    release(&svc->allocator, svc->servers_block,
+            svc->capacity * sizeof(struct server) + CACHE_LINE);
+    release(&svc->allocator, svc->identities, svc->capacity * sizeof(*svc->identities));
+}
+
+/* ---- configuration ---- */
+
+static bool in_service(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state == SERVER_IN_SERVICE;
+}
+
+static bool known(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state != SERVER_FREE;
+}
+
+static int check_numbers(const struct locus_service *svc, uint32_t weight, uint32_t upper,
+                         uint32_t lower)
+{
+    if (weight > LOCUS_WEIGHT_MAX || lower > upper) {
+        return LOCUS_ERANGE;
+    }
+    if (upper > INT32_MAX && svc->rules.threshold != LOCUS_THRESHOLD_CLASSIC) {
+        return LOCUS_EINVAL;
+    }
+    return LOCUS_OK;
+}
+
+static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight)
+{
+    svc->servers[slot].weight = weight;
+    if (weight > svc->weight_max) {
+        svc->weight_max = weight;
+        locus_select_reset(svc);
+    }
+}
+
+static void configure(struct locus_service *svc, uint32_t slot,
+                      const struct locus_server_config *config)
+{
+    set_weight(svc, slot, config->weight);
+    threshold_edited(svc, &svc->servers[slot], config->upper_threshold,
+                     config->lower_threshold);
+    locus_server_refresh(svc, slot);
+}
+
+static void notify(struct locus_service *svc, uint32_t slot, enum server_event event)
+{
+    if (svc->ops->server_event != NULL) {
+        svc->ops->server_event(svc, slot, event);
+    }
+}
+
+/* A server that is about to leave the trash must not be where a look through it goes on. */
+static void leave_trash(struct locus_service *svc, uint32_t slot)
+{
+    if (svc->trash_cursor == slot) {
+        svc->trash_cursor = svc->servers[slot].next;
+    }
+}
+
+int locus_server_add(struct locus_service *svc, const struct locus_server_config *config,
+                     uint64_t now_ns, uint32_t *out)
+{
+    struct identity *identity = find_identity(svc, &config->address);
+    int status = check_numbers(svc, config->weight, config->upper_threshold,
+                               config->lower_threshold);
+    uint32_t slot;
+
+    if (identity != NULL && svc->servers[identity->slot].state == SERVER_IN_SERVICE) {
+        return LOCUS_EEXIST;
+    }
+    if (config->address.family < LOCUS_IPV4 || config->address.family > LOCUS_NAME) {
+        return LOCUS_EINVAL;
+    }
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (identity != NULL) {
+        slot = identity->slot;
+        leave_trash(svc, slot);
+        list_remove(svc, &svc->trash, slot);
+    } else {
+        status = make_server(svc, config, &slot);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        identity = svc->identities[slot];
+    }
+    clock_set(svc, now_ns);
+    identity->tag = config->tag;
+    identity->last_weight = config->weight;
+    struct server *s = &svc->servers[slot];
+    s->state = SERVER_IN_SERVICE;
+    s->rank = svc->rules.tie_break == LOCUS_TIE_NEWEST ? svc->next_rank
+                                                       : UINT64_MAX - svc->next_rank;
+    svc->next_rank++;
+    list_push(svc, &svc->list, slot);
+    if (!svc->indexed && svc->slots > SELECT_SCAN) {
+        locus_select_reset(svc);
+    }
+    configure(svc, slot, config);
+    notify(svc, slot, SERVER_ADDED);
+    *out = slot;
+    return LOCUS_OK;
+}
+
+int locus_server_edit(struct locus_service *svc, uint32_t server,
+                      const struct locus_server_config *config)
+{
+    int status = check_numbers(svc, config->weight, config->upper_threshold,
+                               config->lower_threshold);
+
+    if (!in_service(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (config->weight != 0) {
+        svc->identities[server]->last_weight = config->weight;
+    }
+    configure(svc, server, config);
+    notify(svc, server, SERVER_UPDATED);
+    return LOCUS_OK;
+}
+
+int locus_server_set_weight(struct locus_service *svc, uint32_t server, uint32_t weight)
+{
+    struct locus_server_config config = {.weight = weight};
+
+    if (!in_service(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    config.upper_threshold = svc->servers[server].upper;
+    config.lower_threshold = svc->servers[server].lower;
+    return locus_server_edit(svc, server, &config);
+}
+
+int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now_ns)
+{
+    if (!in_service(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    clock_set(svc, now_ns);
+    struct identity *identity = svc->identities[server];
+    list_remove(svc, &svc->list, server);
+    svc->servers[server].state = SERVER_IN_TRASH;
+    locus_server_refresh(svc, server);
+    notify(svc, server, SERVER_REMOVED);
+    if (svc->trash.count == 0) {
+        locus_timer_arm(svc, &svc->trash_timer, svc->rules.trash_ns);
+    }
+    identity->idle_since = 0;
+    list_push(svc, &svc->trash, server);
+    if (svc->rules.purge_removed) {
+        forget_address(svc, identity);
+    }
+    return LOCUS_OK;
+}
+
+/* ---- trash ---- */
+
+/* Frees a server that nothing has referred to for long enough. */
+static void look_at_trash(struct locus_service *svc, uint32_t slot)
+{
+    struct identity *identity = svc->identities[slot];
+    const struct server *s = &svc->servers[slot];
+    uint64_t idle_ticks = svc->rules.trash_idle_ns / svc->tick_ns;
+
+    if (s->total > 0 || s->refs > 0) {
+        return;
+    }
+    if (identity->idle_since == 0) {
+        identity->idle_since = svc->trash_now > 0 ? svc->trash_now : 1;
+    } else if (svc->trash_now - identity->idle_since >= idle_ticks) {
+        free_server(svc, slot);
+    }
+}
+
+size_t locus_trash_run(struct locus_service *svc, size_t budget)
+{
+    size_t looked = 0;
+
+    while (svc->trash_cursor != LOCUS_NO_SERVER && looked < budget) {
+        uint32_t slot = svc->trash_cursor;
+        svc->trash_cursor = svc->servers[slot].next;
+        look_at_trash(svc, slot);
+        looked++;
+    }
+    if (svc->trash_cursor == LOCUS_NO_SERVER) {
+        svc->trash_running = false;
+        if (svc->trash.count == 0) {
+            svc->trash_timer.due = LOCUS_NEVER;
+        }
+    }
+    return looked;
+}
+
+/* ---- connections ---- */
+
+int locus_server_bind(struct locus_service *svc, uint32_t slot, enum locus_conn_state state)
+{
+    struct server *s = &svc->servers[slot];
+
+    if (s->total == INT32_MAX) {
+        return LOCUS_ERANGE;
+    }
+    s->total++;
+    s->active += state == LOCUS_ACTIVE;
+    threshold_bound(svc, s);
+    refresh(svc, s);
+    return LOCUS_OK;
+}
+
+int locus_conn_bind(struct locus_service *svc, uint32_t server, enum locus_conn_state state)
+{
+    return known(svc, server) ? locus_server_bind(svc, server, state) : LOCUS_ENOENT;
+}
+
+int locus_conn_move(struct locus_service *svc, uint32_t server, enum locus_conn_state from,
+                    enum locus_conn_state to)
+{
+    if (!known(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    struct server *s = &svc->servers[server];
+    if ((from == LOCUS_ACTIVE ? s->active : s->total - s->active) == 0) {
+        return LOCUS_ERANGE;
+    }
+    if (from != to) {
+        s->active += to == LOCUS_ACTIVE ? 1u : UINT32_MAX;
+        refresh(svc, s);
+    }
+    return LOCUS_OK;
+}
+
+int locus_conn_unbind(struct locus_service *svc, uint32_t server,
+                      enum locus_conn_state state)
+{
+    if (!known(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    struct server *s = &svc->servers[server];
+    if ((state == LOCUS_ACTIVE ? s->active : s->total - s->active) == 0) {
+        return LOCUS_ERANGE;
+    }
+    s->total--;
+    s->active -= state == LOCUS_ACTIVE;
+    threshold_unbound(svc, s);
+    refresh(svc, s);
+    return LOCUS_OK;
+}
+
+/* ---- introspection ---- */
+
+uint32_t locus_server_find(const struct locus_service *svc,
+                           const struct locus_address *address)
+{
+    const struct identity *identity = find_identity(svc, address);
+
+    return identity != NULL && in_service(svc, identity->slot) ? identity->slot
+                                                               : LOCUS_NO_SERVER;
+}
+
+uint32_t locus_server_next(const struct locus_service *svc, uint32_t server)
+{
+    if (server == LOCUS_NO_SERVER) {
+        return svc->list.head;
+    }
+    return in_service(svc, server) ? svc->servers[server].next : LOCUS_NO_SERVER;
+}
+
+uint32_t locus_trash_next(const struct locus_service *svc, uint32_t server)
+{
+    if (server == LOCUS_NO_SERVER) {
+        return svc->trash.head;
+    }
+    return known(svc, server) && !in_service(svc, server) ? svc->servers[server].next
+                                                          : LOCUS_NO_SERVER;
+}
+
+int locus_server_get(const struct locus_service *svc, uint32_t server,
+                     struct locus_server_info *out)
+{
+    if (!known(svc, server)) {
+        return LOCUS_ENOENT;
+    }
+    const struct server *s = &svc->servers[server];
+    const struct identity *identity = svc->identities[server];
+    *out = (struct locus_server_info){
+        .address = get_address(identity),
+        .tag = identity->tag,
+        .weight = s->weight,
+        .last_weight = identity->last_weight,
+        .upper_threshold = s->upper,
+        .lower_threshold = s->lower,
+        .active = s->active,
+        .inactive = s->total - s->active,
+        .overloaded = s->overloaded,
+        .in_service = s->state == SERVER_IN_SERVICE,
+        .destinations = s->refs,
+    };
+    return LOCUS_OK;
+}

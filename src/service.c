@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Services: create and destroy, the scheduler's life, picks, the clock and periodic work,
+ * introspection.
+ */
+#include "locality.h"
+#include "select.h"
+
+#include <stdlib.h>
+
+#define TICK_NS_DEFAULT 1000000u
+#define EXPIRATION_NS_DEFAULT (24 * 3600 * INT64_C(1000000000))
+#define EXPIRATION_NS_MAX (INT64_C(1) << 62)
+
+/* ---- memory ---- */
+
+static void *heap_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void heap_free(void *ctx, void *ptr, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(ptr);
+}
+
+/* ---- clock ---- */
+
+void locus_set_tick(struct locus_service *svc, uint64_t now_ns)
+{
+    svc->tick = now_ns / svc->tick_ns;
+    svc->tick_end_ns =
+        svc->tick < UINT64_MAX / svc->tick_ns ? (svc->tick + 1) * svc->tick_ns : UINT64_MAX;
+}
+
+int64_t locus_ticks(const struct locus_service *svc, int64_t ns)
+{
+    int64_t unit = svc->tick_ns > INT64_MAX ? INT64_MAX : (int64_t)svc->tick_ns;
+
+    return ns >= 0 ? ns / unit : -((-ns + unit - 1) / unit);
+}
+
+/* The kernel's timer wheel: the further off, the coarser. Up to 63 ticks away a timer fires
+ * at the tick after its expiry, up to 63 * 8^n at the next multiple of 8^n. */
+static uint64_t wheel(uint64_t now, uint64_t delay)
+{
+    uint64_t grain = 1;
+
+    while (delay >= 63 * grain && grain < (uint64_t)1 << 57) {
+        grain *= 8;
+    }
+    return ((now + delay) / grain + 1) * grain;
+}
+
+void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns)
+{
+    uint64_t delay = delay_ns / svc->tick_ns;
+
+    if (delay == 0) {
+        delay = 1;
+    }
+    timer->order = svc->timer_order++;
+    if (delay > UINT64_MAX / 2 - svc->tick) {
+        timer->due = LOCUS_NEVER;
+    } else {
+        timer->due = svc->rules.timer_wheel ? wheel(svc->tick, delay) : svc->tick + delay;
+    }
+}
+
+/* ---- the scheduler's life ---- */
+
+static struct load_rule load_of(const struct locus_service *svc, const struct sched_ops *ops)
+{
+    if (ops->load != NULL) {
+        return ops->load(&svc->rules);
+    }
+    return (struct load_rule){
+        .per_active = svc->rules.active_cost, .per_inactive = 1, .weighted = true};
+}
+
+static void stop_scheduler(struct locus_service *svc)
+{
+    if (svc->ops->fini != NULL) {
+        svc->ops->fini(svc);
+    }
+    release(&svc->allocator, svc->state, svc->ops->state_size);
+    svc->state = NULL;
+}
+
+static void start_scheduler(struct locus_service *svc, const struct sched_ops *ops,
+                            void *state)
+{
+    svc->ops = ops;
+    svc->state = state;
+    svc->load = load_of(svc, ops);
+    for (uint32_t i = 0; i < svc->slots; i++) {
+        if (svc->servers[i].state != SERVER_FREE) {
+            locus_server_refresh(svc, i);
+        }
+    }
+    locus_select_reset(svc);
+    if (ops->init != NULL) {
+        ops->init(svc);
+    }
+}
+
+int locus_service_set_scheduler(struct locus_service *svc, const char *name, uint32_t flags,
+                                uint64_t now_ns)
+{
+    const struct sched_ops *ops = name != NULL ? locus_sched_find(name) : NULL;
+    void *state = NULL;
+
+    if (ops == NULL) {
+        return LOCUS_ENOENT;
+    }
+    if (flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT)) {
+        return LOCUS_EINVAL;
+    }
+    if (ops != svc->ops) {
+        if (ops->state_size > 0) {
+            state = alloc_zeroed(&svc->allocator, ops->state_size);
+            if (state == NULL) {
+                return LOCUS_ENOMEM;
+            }
+        }
+        clock_set(svc, now_ns);
+        stop_scheduler(svc);
+        start_scheduler(svc, ops, state);
+    }
+    svc->flags = flags;
+    return LOCUS_OK;
+}
+
+const char *locus_service_scheduler(const struct locus_service *svc, uint32_t *flags)
+{
+    if (flags != NULL) {
+        *flags = svc->flags;
+    }
+    return svc->ops->name;
+}
+
+/* ---- services ---- */
+
+static int check_config(const struct locus_service_config *config,
+                        const struct locus_rules *rules)
+{
+    if (config->family < 0 || config->family > LOCUS_NAME ||
+        (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT))) {
+        return LOCUS_EINVAL;
+    }
+    if (rules->active_cost < 1 || rules->active_cost > 65536 || rules->gc_full_every < 1 ||
+        config->max_entries > 1u << 27 || config->expected_entries > 1u << 27 ||
+        (config->map_load_percent != 0 &&
+         (config->map_load_percent < 20 || config->map_load_percent > 85))) {
+        return LOCUS_ERANGE;
+    }
+    return LOCUS_OK;
+}
+
+static void configure(struct locus_service *svc, const struct locus_service_config *config)
+{
+    svc->wide = config->family == LOCUS_IPV6 || config->family == LOCUS_NAME;
+    svc->seed = svc->rng = config->seed;
+    svc->tick_ns = config->tick_ns != 0 ? config->tick_ns : TICK_NS_DEFAULT;
+    locus_set_tick(svc, config->now_ns);
+    locus_service_set_expiration(
+        svc, config->expiration_ns != 0 ? config->expiration_ns : EXPIRATION_NS_DEFAULT);
+    svc->set_decay = svc->rules.set_decay_ns > INT64_MAX
+                         ? INT64_MAX
+                         : locus_ticks(svc, (int64_t)svc->rules.set_decay_ns);
+    if (config->max_entries != 0) {
+        svc->rules.max_entries = config->max_entries;
+        svc->rules.soft_entries = config->max_entries - config->max_entries / 3;
+    }
+    svc->expected_entries = config->expected_entries;
+    svc->map_load_percent = config->map_load_percent;
+    svc->unused = svc->trash_cursor = LOCUS_NO_SERVER;
+    svc->list = svc->trash = (struct server_list){LOCUS_NO_SERVER, LOCUS_NO_SERVER, 0};
+    svc->next_rank = 1; /* above that of nobody */
+    svc->trash_timer.due = LOCUS_NEVER;
+    svc->flags = config->scheduler_flags;
+}
+
+int locus_service_create(const struct locus_service_config *config,
+                         struct locus_service **out)
+{
+    static const struct locus_allocator heap = {heap_alloc, heap_free, NULL};
+    const struct locus_allocator *allocator =
+        config->allocator != NULL ? config->allocator : &heap;
+    const struct locus_rules *rules =
+        config->rules != NULL ? config->rules : locus_rules_find(NULL);
+    const struct sched_ops *ops =
+        locus_sched_find(config->scheduler != NULL ? config->scheduler : "wlc");
+    int status = check_config(config, rules);
+    void *state = NULL;
+
+    *out = NULL;
+    if (status != LOCUS_OK || ops == NULL) {
+        return status != LOCUS_OK ? status : LOCUS_ENOENT;
+    }
+    struct locus_service *svc = alloc_zeroed(allocator, sizeof(*svc));
+    if (svc == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    if (ops->state_size > 0) {
+        state = alloc_zeroed(allocator, ops->state_size);
+        if (state == NULL) {
+            release(allocator, svc, sizeof(*svc));
+            return LOCUS_ENOMEM;
+        }
+    }
+    svc->allocator = *allocator;
+    svc->rules = *rules;
+    configure(svc, config);
+    start_scheduler(svc, ops, state);
+    *out = svc;
+    return LOCUS_OK;
+}
+
+void locus_service_destroy(struct locus_service *svc)
+{
+    if (svc == NULL) {
+        return;
+    }
+    struct locus_allocator allocator = svc->allocator;
+    stop_scheduler(svc);
+    locus_servers_fini(svc);
+    release(&allocator, svc, sizeof(*svc));
+}
+
+void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_ns)
+{
+    if (expiration_ns > EXPIRATION_NS_MAX) {
+        expiration_ns = EXPIRATION_NS_MAX;
+    } else if (expiration_ns < -EXPIRATION_NS_MAX) {
+        expiration_ns = -EXPIRATION_NS_MAX;
+    }
+    svc->expiration = locus_ticks(svc, expiration_ns);
+}
+
+/* ---- picks ---- */
+
+static uint32_t decide(struct locus_service *svc, const struct locus_request *request,
+                       struct locus_pick *pick)
+{
+    pick->why = 0;
+    pick->trimmed = LOCUS_NO_SERVER;
+    svc->stats.picks++;
+    pick->server = svc->ops->schedule(svc, request, pick);
+    if (pick->server == LOCUS_NO_SERVER) {
+        svc->stats.refusals++;
+        pick->why |= LOCUS_WHY_REFUSED;
+    }
+    return pick->server;
+}
+
+int locus_schedule(struct locus_service *svc, const struct locus_request *request,
+                   uint64_t now_ns, struct locus_pick *pick)
+{
+    clock_set(svc, now_ns);
+    return decide(svc, request, pick) == LOCUS_NO_SERVER ? LOCUS_ENOSERVER : LOCUS_OK;
+}
+
+int locus_connect(struct locus_service *svc, const struct locus_request *request,
+                  uint64_t now_ns, enum locus_conn_state state, struct locus_pick *pick)
+{
+    int status = locus_schedule(svc, request, now_ns, pick);
+
+    return status == LOCUS_OK ? locus_server_bind(svc, pick->server, state) : status;
+}
+
+static void prefetch(const struct locus_service *svc, const struct locus_request *requests,
+                     size_t count)
+{
+    const struct destmap *map = &svc->locality->map;
+
+    for (size_t i = 0; i < count; i++) {
+        destmap_prefetch(map, destmap_hash(map, &requests[i].dst));
+    }
+}
+
+size_t locus_connect_batch(struct locus_service *svc, const struct locus_request *requests,
+                           size_t count, uint64_t now_ns, enum locus_conn_state state,
+                           uint32_t *servers)
+{
+    enum { AHEAD = 16 };
+    struct locus_pick pick;
+    size_t bound = 0;
+
+    clock_set(svc, now_ns);
+    if (svc->locality != NULL) {
+        prefetch(svc, requests, count < AHEAD ? count : AHEAD);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (svc->locality != NULL && i + AHEAD < count) {
+            prefetch(svc, requests + i + AHEAD, 1);
+        }
+        servers[i] = decide(svc, &requests[i], &pick);
+        if (servers[i] != LOCUS_NO_SERVER) {
+            if (locus_server_bind(svc, servers[i], state) == LOCUS_OK) {
+                bound++;
+            } else {
+                servers[i] = LOCUS_NO_SERVER;
+            }
+        }
+    }
+    return bound;
+}
+
+/* ---- periodic work ---- */
+
+static bool at_work(const struct locus_service *svc)
+{
+    return svc->trash_running || (svc->locality != NULL && svc->locality->job != JOB_NONE);
+}
+
+static size_t work(struct locus_service *svc, size_t budget)
+{
+    return svc->trash_running ? locus_trash_run(svc, budget)
+                              : locus_locality_run(svc, budget);
+}
+
+static bool fires_before(const struct timer *a, const struct timer *b)
+{
+    return a->due != b->due ? a->due < b->due : a->order < b->order;
+}
+
+/* The timer that fires next; due may be LOCUS_NEVER. */
+static const struct timer *next_timer(const struct locus_service *svc)
+{
+    const struct timer *next = &svc->trash_timer;
+
+    if (svc->locality != NULL && fires_before(&svc->locality->gc, next)) {
+        next = &svc->locality->gc;
+    }
+    return next;
+}
+
+static void begin_trash(struct locus_service *svc)
+{
+    svc->trash_running = true;
+    svc->trash_now = svc->tick;
+    svc->trash_cursor = svc->trash.head;
+    locus_timer_arm(svc, &svc->trash_timer, svc->rules.trash_ns);
+}
+
+/* Begins what is due; false: nothing is. */
+static bool begin_work(struct locus_service *svc)
+{
+    const struct timer *next = next_timer(svc);
+
+    if (svc->locality != NULL && svc->locality->purge_wanted) {
+        locus_locality_purge(svc);
+    } else if (next->due > svc->tick) {
+        return false;
+    } else if (next == &svc->trash_timer) {
+        begin_trash(svc);
+    } else {
+        locus_locality_collect(svc);
+    }
+    return true;
+}
+
+bool locus_tick(struct locus_service *svc, uint64_t now_ns, size_t budget)
+{
+    clock_set(svc, now_ns);
+    do {
+        while (at_work(svc)) {
+            if (budget == 0) {
+                return false;
+            }
+            budget -= work(svc, budget);
+        }
+    } while (begin_work(svc));
+    return true;
+}
+
+uint64_t locus_tick_due(const struct locus_service *svc)
+{
+    uint64_t due = next_timer(svc)->due;
+
+    if (at_work(svc) || (svc->locality != NULL && svc->locality->purge_wanted)) {
+        due = svc->tick;
+    }
+    return due > UINT64_MAX / svc->tick_ns ? LOCUS_NEVER : due * svc->tick_ns;
+}
+
+/* ---- introspection ---- */
+
+void locus_service_get_stats(const struct locus_service *svc,
+                             struct locus_service_stats *out)
+{
+    *out = svc->stats;
+    out->servers = svc->list.count;
+    out->trash = svc->trash.count;
+    if (svc->locality != NULL) {
+        const struct destmap *map = &svc->locality->map;
+        out->destinations = (uint32_t)map->count;
+        out->entries = svc->locality->entries;
+        out->map_bytes = map->bytes + map->sets.bytes;
+    }
+}
+
+void locus_scheduler_describe(const struct locus_service *svc, locus_value_fn *visit,
+                              void *arg)
+{
+    if (svc->ops->describe != NULL) {
+        svc->ops->describe(svc, visit, arg);
+    }
+}
+
+static struct locus_destination destination_of(const struct locus_service *svc,
+                                               const struct dest *dest, uint32_t servers)
+{
+    uint64_t used = svc->tick - (uint64_t)tick_age(svc, dest->lastuse);
+    uint64_t changed = svc->tick - (uint64_t)tick_age(svc, dest->lastmod);
+
+    return (struct locus_destination){
+        .key = locus_dest_key(&svc->locality->map, dest),
+        .lastuse_ns = used * svc->tick_ns,
+        .lastmod_ns = changed * svc->tick_ns,
+        .servers = servers,
+    };
+}
+
+/* Members that were not purged, newest first, up to capacity of them; how many in all. */
+static uint32_t copy_members(const struct locus_service *svc, const struct dest *dest,
+                             uint32_t *servers, size_t capacity)
+{
+    const uint32_t *members;
+    uint32_t single, copied = 0;
+
+    for (uint32_t i = dest_members(svc->locality, dest, &single, &members); i-- > 0;) {
+        if (!server_purged(svc, members[i])) {
+            if (copied < capacity) {
+                servers[copied] = members[i];
+            }
+            copied++;
+        }
+    }
+    return copied;
+}
+
+bool locus_destination_get(const struct locus_service *svc, const union locus_key *key,
+                           struct locus_destination *out, uint32_t *servers,
+                           size_t capacity)
+{
+    if (svc->locality == NULL) {
+        return false;
+    }
+    const struct destmap *map = &svc->locality->map;
+    const struct dest *dest = destmap_find(map, key, destmap_hash(map, key));
+    uint32_t count = dest != NULL ? copy_members(svc, dest, servers, capacity) : 0;
+    if (count == 0) {
+        return false;
+    }
+    *out = destination_of(svc, dest, count);
+    return true;
+}
+
+struct each {
+    const struct locus_service *svc;
+    locus_destination_fn *visit;
+    void *arg;
+    uint32_t *servers;
+    size_t capacity;
+};
+
+/* The buffer grows to the largest set there is. */
+static int visit_one(struct each *each, const struct dest *dest)
+{
+    const struct locus_allocator *allocator = &each->svc->allocator;
+    uint32_t count = copy_members(each->svc, dest, each->servers, each->capacity);
+
+    if (count > each->capacity) {
+        uint32_t *grown = alloc_bytes(allocator, 2 * count * sizeof(*grown));
+        if (grown == NULL) {
+            return LOCUS_ENOMEM;
+        }
+        release(allocator, each->servers, each->capacity * sizeof(*grown));
+        each->servers = grown;
+        each->capacity = 2 * (size_t)count;
+        copy_members(each->svc, dest, grown, each->capacity);
+    }
+    if (count > 0) {
+        struct locus_destination destination = destination_of(each->svc, dest, count);
+        each->visit(each->arg, &destination, each->servers);
+    }
+    return LOCUS_OK;
+}
+
+int locus_destinations_visit(const struct locus_service *svc, locus_destination_fn *visit,
+                             void *arg)
+{
+    struct each each = {.svc = svc, .visit = visit, .arg = arg};
+    struct destmap_place place = {0, 0};
+    const struct dest *dest;
+    int status = LOCUS_OK;
+
+    if (svc->locality == NULL) {
+        return LOCUS_OK;
+    }
+    while (status == LOCUS_OK &&
+           (dest = locus_destmap_next(&svc->locality->map, &place)) != NULL) {
+        status = visit_one(&each, dest);
+    }
+    release(&svc->allocator, each.servers, each.capacity * sizeof(*each.servers));
+    return status;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a service: servers in stable slots, the list that gives them an order, the
+ * clock, and the scheduler's state. Who may write what:
+ *
+ *   server.c    servers, list, trash, counters, thresholds; calls server_event
+ *   service.c   everything at create and destroy; the scheduler's life; picks; ticks
+ *   select.c    the selection index
+ *   sched/      its own state behind svc->state, and destinations (refs) through
+ *               locality.c or server_ref()
+ */
+#ifndef LOCUS_SERVICE_H
+#define LOCUS_SERVICE_H
+
+/* uthash ends the process when memory runs out, unless told not to. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "alloc.h"
+#include "sched.h"
+
+enum server_state { SERVER_FREE, SERVER_IN_SERVICE, SERVER_IN_TRASH };
+
+/*
+ * What picks and connection events touch of a server: one cache line. Invariants:
+ *   divisor > 0  <=>  in service, weight > 0 and not overloaded
+ *   cost = base + per_active * active + per_inactive * (total - active)
+ *   under_half <=> it is counted in svc->under_half
+ */
+struct server {
+    uint64_t cost;      /* overhead under the scheduler's load rule */
+    uint64_t rank;      /* equal loads: the higher rank wins; by order of adding */
+    uint32_t divisor;   /* weight (1 where weights do not count), 0: not to be picked */
+    uint32_t weight;    /* as configured */
+    uint32_t active;
+    uint32_t total;     /* active + inactive */
+    uint32_t upper, lower; /* thresholds as configured; upper 0: none */
+    uint32_t refs;      /* destinations or buckets that name it */
+    uint32_t next, prev; /* in svc->list or svc->trash */
+    uint8_t state;      /* enum server_state */
+    bool overloaded;
+    bool under_half;
+    uint8_t unused;
+};
+
+/* The rest of a server. Allocated one by one: uthash keeps pointers to it. */
+struct identity {
+    UT_hash_handle hh;  /* in svc->by_address, unless the rules purge and it is in the trash */
+    struct {
+        uint32_t family;
+        uint32_t port;
+        uint8_t bytes[16];
+    } key;              /* the address, without padding that could differ */
+    uint64_t tag;
+    uint32_t slot;
+    uint32_t last_weight;
+    uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
+};
+
+/* The place of a server in a list of slots: ends are LOCUS_NO_SERVER. */
+struct server_list {
+    uint32_t head, tail;
+    uint32_t count;
+};
+
+/* A kernel timer: due when the clock reaches that tick; of equals, the one armed first. */
+struct timer {
+    uint64_t due;   /* LOCUS_NEVER: not armed */
+    uint64_t order;
+};
+
+struct locality;
+
+struct locus_service {
+    struct locus_allocator allocator;
+    struct locus_rules rules;
+    bool wide;                /* keys of 128 bits */
+    uint64_t seed;
+    uint64_t rng;             /* twos' dice */
+
+    uint64_t tick_ns;
+    uint64_t tick;            /* now_ns / tick_ns */
+    uint64_t tick_end_ns;     /* when the next tick begins: spares a division per pick */
+    int64_t expiration;       /* ticks */
+    int64_t set_decay;        /* ticks; INT64_MAX: same as expiration */
+
+    struct server *servers;   /* by slot; aligned to cache lines within servers_block */
+    void *servers_block;
+    struct identity **identities;
+    uint32_t capacity;        /* slots allocated */
+    uint32_t slots;           /* slots ever used: 0..slots-1 */
+    uint32_t unused;          /* free slots, linked through next */
+    struct server_list list;  /* in service, newest first */
+    struct server_list trash; /* removed, latest first */
+    struct identity *by_address;
+    uint64_t next_rank;
+    uint32_t weight_max;      /* no server ever had a higher weight */
+    uint32_t under_half;      /* servers with 2 * load < weight */
+
+    struct load_node *nodes;  /* the selection index, see select.c */
+    uint64_t *dirty;
+    bool indexed;             /* enough servers for it */
+    bool narrow;              /* no product of cost and weight exceeds 64 bits */
+
+    const struct sched_ops *ops;
+    uint32_t flags;
+    void *state;              /* ops->state_size bytes */
+    struct load_rule load;    /* as the scheduler wants it */
+    struct locality *locality; /* lblc's and lblcr's part of state, else NULL */
+    uint32_t expected_entries, map_load_percent;
+
+    uint64_t timer_order;
+    struct timer trash_timer;
+    bool trash_running;       /* a look through the trash is under way */
+    uint32_t trash_cursor;    /* the next server it looks at */
+    uint64_t trash_now;       /* the tick at which it began */
+
+    struct locus_service_stats stats; /* its counters; sizes are filled in when asked for */
+};
+
+/* ---- clock ---- */
+
+void locus_set_tick(struct locus_service *svc, uint64_t now_ns);
+
+/* The clock as an argument: a step back counts as no time passed. */
+static inline void clock_set(struct locus_service *svc, uint64_t now_ns)
+{
+    if (now_ns >= svc->tick_end_ns) {
+        locus_set_tick(svc, now_ns);
+    }
+}
+
+/* Arms a timer to fire after that many ns, as the rules round it. */
+void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns);
+int64_t locus_ticks(const struct locus_service *svc, int64_t ns);
+
+static inline uint32_t tick32(const struct locus_service *svc)
+{
+    return (uint32_t)svc->tick;
+}
+
+/* ---- servers ---- */
+
+static inline void server_ref(struct locus_service *svc, uint32_t server)
+{
+    svc->servers[server].refs++;
+}
+
+static inline void server_unref(struct locus_service *svc, uint32_t server)
+{
+    svc->servers[server].refs--;
+}
+
+/* A removed server that will not come back: no destination knows it any more. */
+static inline bool server_purged(const struct locus_service *svc, uint32_t server)
+{
+    return svc->rules.purge_removed && svc->servers[server].state != SERVER_IN_SERVICE;
+}
+
+/* Recomputes all that is derived from a server's weight, counters and flags. */
+void locus_server_refresh(struct locus_service *svc, uint32_t slot);
+/* Counts one more connection; LOCUS_ERANGE when there are 2^31-1. */
+int locus_server_bind(struct locus_service *svc, uint32_t slot, enum locus_conn_state state);
+/* Looks through the trash, at most budget servers; how many. svc->trash_running tells
+ * whether that was all. */
+size_t locus_trash_run(struct locus_service *svc, size_t budget);
+void locus_servers_fini(struct locus_service *svc);
+
+#endif

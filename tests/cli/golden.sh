@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# golden.sh LOCUS DIR RULES SUFFIX: every script of the folder through "locus drive", its
+# output byte for byte against the recorded one (NAME.SUFFIX). Either may be compressed.
+# TAP; a script without a recording fails.
+set -u
+locus=$1
+dir=$2
+rules=$3
+suffix=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+count=0
+
+# unpack BASE TO: BASE or BASE.gz.
+unpack() {
+    if [[ -e $1.gz ]]; then
+        gzip -dc "$1.gz" >"$2"
+    else
+        cat "$1" >"$2"
+    fi
+}
+
+agrees() {
+    local base=$1
+    unpack "$base.ev" "$scratch/script.ev" || return 1
+    unpack "$base.$suffix" "$scratch/recorded" || return 1
+    "$locus" drive --rules "$rules" "$scratch/script.ev" >"$scratch/given" || return 1
+    cmp -s "$scratch/recorded" "$scratch/given" && return 0
+    diff -u --label recorded --label given "$scratch/recorded" "$scratch/given" |
+        head -n 20
+    return 1
+}
+
+for script in "$dir"/*.ev "$dir"/*.ev.gz; do
+    [[ -e $script ]] || continue
+    base=${script%.gz}
+    base=${base%.ev}
+    count=$((count + 1))
+    if agrees "$base" >"$scratch/said" 2>&1; then
+        echo "ok $count - ${base##*/}"
+    else
+        echo "not ok $count - ${base##*/}"
+        sed 's/^/# /' "$scratch/said"
+    fi
+done
+if [[ $count == 0 ]]; then
+    count=1
+    echo "not ok 1 - there are scripts in $dir"
+fi
+echo "1..$count"
