@@ -15,8 +15,8 @@ static void option_words(const struct option_spec *spec, char *out, size_t size)
 
     if (spec->type == OPTION_CHOICE) {
         for (int i = 0; spec->choices[i] != NULL && used < size; i++) {
-            used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? " " : "|",
-                                     spec->choices[i]);
+            used += (size_t)snprintf(out + used, size - used, "%s%s",
+                                     i == 0 ? " " : "|", spec->choices[i]);
         }
     } else if (spec->metavar != NULL && used < size) {
         used += (size_t)snprintf(out + used, size - used, " %s", spec->metavar);
@@ -26,29 +26,30 @@ static void option_words(const struct option_spec *spec, char *out, size_t size)
     }
 }
 
-/* Words of text, folded at column 79, every line but the first behind indent blanks. */
+/* Words of text, folded at column 79, every line but the first behind indent blanks. A line
+ * that starts with a blank is a row of a table: laid out by hand, left alone. */
 static void fold(const char *text, size_t indent, size_t column)
 {
+    bool row = *text == ' ';
+
     while (*text != '\0') {
-        size_t word = strcspn(text, " \n");
-        if (column + word > 79 && column > indent) {
+        size_t blanks = strspn(text, " ");
+        size_t word = strcspn(text + blanks, " \n");
+        if (!row && column > indent && column + blanks + word > 79) {
             printf("\n%*s", (int)indent, "");
             column = indent;
+            text += blanks;
+            blanks = 0;
         }
-        printf("%.*s", (int)word, text);
-        column += word;
-        text += word;
-        if (text[0] == '\n') {
+        printf("%.*s", (int)(blanks + word), text);
+        column += blanks + word;
+        text += blanks + word;
+        if (*text == '\n') {
             bool paragraph = text[1] == '\n';
             printf("%s\n%*s", paragraph ? "\n" : "", (int)indent, "");
             column = indent;
             text += paragraph ? 2 : 1;
-        } else if (text[0] == ' ') {
-            if (column < 79) {
-                putchar(' ');
-                column++;
-            }
-            text++;
+            row = *text == ' ';
         }
     }
     putchar('\n');
@@ -102,27 +103,56 @@ void overview_help(void)
            "3 too many bad records, 4 nothing to give.\n");
 }
 
-/* roff: backslashes, and dots or quotes at the start of a line, mean something. */
-static void roff(const char *text)
+/* One line of roff: backslashes, and dots or quotes at its start, mean something. */
+static void roff_line(const char *text, size_t length)
 {
-    bool start = true;
-
-    for (; *text != '\0'; text++) {
-        if (start && (*text == '.' || *text == '\'')) {
-            fputs("\\&", stdout);
-        }
-        start = *text == '\n';
-        if (*text == '\\') {
+    if (*text == '.' || *text == '\'') {
+        fputs("\\&", stdout);
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\\') {
             fputs("\\e", stdout);
-        } else if (*text == '-') {
+        } else if (text[i] == '-') {
             fputs("\\-", stdout);
-        } else if (*text == '\n' && text[1] == '\n') {
-            fputs("\n.PP", stdout);
         } else {
-            putchar(*text);
+            putchar(text[i]);
         }
     }
     putchar('\n');
+}
+
+/* Paragraphs, and rows of a table as in fold(), which are not filled. */
+static void roff(const char *text)
+{
+    bool row = false;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (row != (*text == ' ')) {
+            row = !row;
+            puts(row ? ".nf" : ".fi");
+        }
+        if (length == 0) {
+            puts(".PP");
+        } else {
+            roff_line(text, length);
+        }
+        text += length + (text[length] != '\0');
+    }
+    if (row) {
+        puts(".fi");
+    }
+}
+
+static void roff_examples(const char *text)
+{
+    puts(".PP\n.nf");
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        roff_line(text, length);
+        text += length + (text[length] != '\0');
+    }
+    puts(".fi");
 }
 
 static void man_command(const struct command *command)
@@ -134,7 +164,8 @@ static void man_command(const struct command *command)
     roff(command->usage);
     printf(".PP\n");
     roff(command->description);
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL; s++) {
+    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
+         s++) {
         option_words(s, words, sizeof(words));
         printf(".TP\n.B \"");
         for (const char *w = words; *w != '\0'; w++) {
@@ -144,9 +175,7 @@ static void man_command(const struct command *command)
         roff(s->help);
     }
     if (command->examples != NULL) {
-        printf(".PP\n.nf\n");
-        roff(command->examples);
-        printf(".fi\n");
+        roff_examples(command->examples);
     }
 }
 
@@ -160,7 +189,8 @@ void man_page(const char *version)
         man_command(*c);
     }
     printf(".SH EXIT STATUS\n"
-           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad records\n"
+           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad "
+           "records\n"
            "than allowed. 4: nothing to give.\n"
            ".SH SEE ALSO\nipvsadm(8), keepalived(8)\n");
 }

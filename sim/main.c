@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "command.h"
+#include "completion.h"
 #include "help.h"
 
 const struct command *const commands[] = {
     &cmd_drive,
     &cmd_pool,
+    &cmd_gen,
+    &cmd_convert,
+    &cmd_replay,
     NULL,
 };
 
@@ -21,6 +25,16 @@ static int finish(int code)
         return EXIT_RUNTIME;
     }
     return code;
+}
+
+static int completion(const char *shell)
+{
+    if (strcmp(shell, "bash") != 0) {
+        fprintf(stderr, "locus: --completion: expected 'bash', not '%s'\n", shell);
+        return EXIT_USAGE;
+    }
+    bash_completion();
+    return EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -39,6 +53,9 @@ int main(int argc, char **argv)
     if (strcmp(name, "--man") == 0) {
         man_page(LOCUS_VERSION);
         return finish(EXIT_OK);
+    }
+    if (strcmp(name, "--completion") == 0) {
+        return finish(completion(argc > 2 ? argv[2] : ""));
     }
     for (const struct command *const *c = commands; *c != NULL; c++) {
         if (strcmp(name, (*c)->name) == 0) {

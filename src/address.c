@@ -223,7 +223,8 @@ static void put_ipv6(struct writer *w, const uint8_t bytes[16])
 
     for (int i = 0; i < 8; i++) {
         int run = 0;
-        while (i + run < 8 && bytes[2 * (i + run)] == 0 && bytes[2 * (i + run) + 1] == 0) {
+        while (i + run < 8 && bytes[2 * (i + run)] == 0 &&
+               bytes[2 * (i + run) + 1] == 0) {
             run++;
         }
         if (run > best_length) {
@@ -255,7 +256,8 @@ static void put_name(struct writer *w, const union locus_key *key)
     }
 }
 
-size_t locus_address_format(const struct locus_address *address, char *text, size_t size)
+size_t locus_address_format(const struct locus_address *address, char *text,
+                            size_t size)
 {
     struct writer w = {text, size, 0};
     bool brackets = address->family == LOCUS_IPV6 && address->port != 0;

@@ -24,7 +24,8 @@ static inline void *alloc_zeroed(const struct locus_allocator *allocator, size_t
 }
 
 /* NULL is fine. */
-static inline void release(const struct locus_allocator *allocator, void *ptr, size_t size)
+static inline void release(const struct locus_allocator *allocator, void *ptr,
+                           size_t size)
 {
     if (ptr != NULL) {
         allocator->free(allocator->ctx, ptr, size);

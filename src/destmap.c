@@ -29,7 +29,8 @@ static size_t segment_bytes(const struct destmap *map, uint32_t slot_count)
     return slots_in_all(slot_count) * dest_size(map->wide);
 }
 
-static struct dest *slot_at(const struct destmap *map, unsigned char *slots, size_t index)
+static struct dest *slot_at(const struct destmap *map, unsigned char *slots,
+                            size_t index)
 {
     return (struct dest *)(void *)(slots + index * dest_size(map->wide));
 }
@@ -108,7 +109,8 @@ void locus_destmap_fini(struct destmap *map)
     if (map->directory != NULL) {
         for (uint64_t i = 0; i < directory; i += places(map, i)) {
             struct segment *segment = &map->directory[i];
-            release(map->allocator, segment->slots, segment_bytes(map, segment->slot_count));
+            release(map->allocator, segment->slots,
+                    segment_bytes(map, segment->slot_count));
         }
         release(map->allocator, map->directory, directory * sizeof(*map->directory));
     }
@@ -189,8 +191,7 @@ static unsigned char *rebuilt(struct destmap *map, const struct segment *from,
 {
     for (int attempt = 0; attempt < 8; attempt++) {
         unsigned char *slots = make_slots(map, *slot_count);
-        if (slots == NULL ||
-            copy_entries(map, from, slots, *slot_count, bit, wanted)) {
+        if (slots == NULL || copy_entries(map, from, slots, *slot_count, bit, wanted)) {
             return slots;
         }
         free_slots(map, slots, *slot_count);
@@ -265,7 +266,8 @@ static bool split(struct destmap *map, uint64_t hash)
     if (destmap_segment(map, hash)->depth == map->depth && !double_directory(map)) {
         return false;
     }
-    uint64_t first = first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    uint64_t first =
+        first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
     uint64_t half = places(map, first) / 2;
     struct segment old = map->directory[first];
     struct segment high = {.depth = (uint8_t)(old.depth + 1)};
@@ -310,7 +312,8 @@ static bool make_directory(struct destmap *map)
 /* More room where a hash belongs. */
 static bool grow(struct destmap *map, uint64_t hash)
 {
-    uint64_t first = first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    uint64_t first =
+        first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
     const struct segment *segment = &map->directory[first];
     uint32_t wanted = slots_for(map, segment->used + 1u);
 
@@ -387,7 +390,8 @@ struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *ke
         dest->ipv4 = key->ipv4;
     }
     dest->ref = ref;
-    map->directory[first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory))]
+    map->directory[first_place(map,
+                               (uint64_t)(destmap_segment(map, hash) - map->directory))]
         .used++;
     map->count++;
     return dest;
@@ -423,7 +427,8 @@ void locus_destmap_remove(struct destmap *map, struct dest *dest)
     close_gap(map, segment, dest);
 }
 
-const struct dest *locus_destmap_next(const struct destmap *map, struct destmap_place *place)
+const struct dest *locus_destmap_next(const struct destmap *map,
+                                      struct destmap_place *place)
 {
     uint64_t directory = map->directory != NULL ? (uint64_t)1 << map->depth : 0;
 

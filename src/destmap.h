@@ -43,11 +43,11 @@ struct segment {
 struct destmap {
     struct segment *directory; /* 2^depth places; NULL until the first insert */
     unsigned depth;
-    bool wide;          /* 32-byte entries */
-    uint32_t load;      /* percent of slots in use at which a segment grows; 0: automatic */
-    uint64_t count;     /* entries */
+    bool wide;      /* 32-byte entries */
+    uint32_t load;  /* percent of slots in use at which a segment grows; 0: automatic */
+    uint64_t count; /* entries */
     uint64_t slot_count; /* homes in all */
-    uint64_t bytes;     /* directory and segments */
+    uint64_t bytes;      /* directory and segments */
     struct hash_seed seed;
     struct setpool sets;
     const struct locus_allocator *allocator;
@@ -60,7 +60,8 @@ void locus_destmap_fini(struct destmap *map);
 /* Makes room for that many entries; as far as memory goes. The map must be empty. */
 void locus_destmap_reserve(struct destmap *map, uint64_t entries);
 
-static inline uint64_t destmap_hash(const struct destmap *map, const union locus_key *key)
+static inline uint64_t destmap_hash(const struct destmap *map,
+                                    const union locus_key *key)
 {
     return hash_key(&map->seed, key, map->wide);
 }
@@ -80,14 +81,16 @@ static inline size_t segment_home(uint32_t slot_count, uint64_t hash)
     return (size_t)(((hash & UINT32_MAX) * slot_count) >> 32);
 }
 
-static inline bool dest_has_key(const struct dest *dest, const union locus_key *key, bool wide)
+static inline bool dest_has_key(const struct dest *dest, const union locus_key *key,
+                                bool wide)
 {
     return wide ? dest->words[0] == key->words[0] && dest->words[1] == key->words[1]
                 : dest->ipv4 == key->ipv4;
 }
 
 static inline struct dest *destmap_probe(const struct segment *segment,
-                                         const union locus_key *key, uint64_t hash, bool wide)
+                                         const union locus_key *key, uint64_t hash,
+                                         bool wide)
 {
     unsigned char *at =
         segment->slots + segment_home(segment->slot_count, hash) * dest_size(wide);
@@ -145,7 +148,8 @@ struct destmap_place {
     uint64_t directory;
     size_t slot;
 };
-const struct dest *locus_destmap_next(const struct destmap *map, struct destmap_place *place);
+const struct dest *locus_destmap_next(const struct destmap *map,
+                                      struct destmap_place *place);
 
 /*
  * A walk over all entries that can stop after any slot and go on later, whatever has
@@ -154,9 +158,9 @@ const struct dest *locus_destmap_next(const struct destmap *map, struct destmap_
  * walk repeats a segment, a removal by others never hides an entry from it.
  */
 struct destmap_walk {
-    uint64_t below;          /* hashes from here on are done; 0 at the start means all */
+    uint64_t below; /* hashes from here on are done; 0 at the start means all */
     const unsigned char *slots; /* the segment in hand, NULL: none */
-    size_t position;         /* its slots from here on are done */
+    size_t position;            /* its slots from here on are done */
     uint32_t slot_count;
     bool removed, finished;
 };

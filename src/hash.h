@@ -56,8 +56,8 @@ struct hash_seed {
 
 /* Two folded products of the key with secret numbers: every key bit reaches every bit of
  * the result, and without the seed nobody can choose keys that collide. */
-static inline uint64_t hash_key(const struct hash_seed *seed, const union locus_key *key,
-                                bool wide)
+static inline uint64_t hash_key(const struct hash_seed *seed,
+                                const union locus_key *key, bool wide)
 {
     uint64_t x = wide ? fold_product(key->words[0] ^ seed->a, key->words[1] ^ seed->b)
                       : fold_product(key->ipv4 ^ seed->a, seed->b);

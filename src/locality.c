@@ -96,7 +96,8 @@ bool locus_dest_purge(struct locus_service *svc, struct dest *dest)
     uint32_t index = 0;
 
     while (dest_is_set(dest)) {
-        const struct server_set *set = locus_set_get(&svc->locality->map.sets, dest->ref);
+        const struct server_set *set =
+            locus_set_get(&svc->locality->map.sets, dest->ref);
         while (index < set->size && !server_purged(svc, set->members[index])) {
             index++;
         }
@@ -249,7 +250,8 @@ size_t locus_locality_run(struct locus_service *svc, size_t budget)
     size_t looked = 0;
 
     while (loc->job != JOB_NONE && looked < budget) {
-        looked += locus_destmap_walk(&loc->map, &loc->walk, budget - looked, visit, svc);
+        looked +=
+            locus_destmap_walk(&loc->map, &loc->walk, budget - looked, visit, svc);
         if (loc->walk.finished) {
             finish_job(svc);
         }

@@ -35,8 +35,8 @@ struct locality {
 
     enum locality_job job;
     struct destmap_walk walk;
-    uint64_t job_tick;  /* when the job began: ages are as of then */
-    uint32_t job_span;  /* JOB_TAKE: buckets behind the rover that are taken from */
+    uint64_t job_tick; /* when the job began: ages are as of then */
+    uint32_t job_span; /* JOB_TAKE: buckets behind the rover that are taken from */
     uint32_t stale[GC_BUCKETS];
 };
 

@@ -19,8 +19,8 @@ enum server_event { SERVER_ADDED, SERVER_UPDATED, SERVER_REMOVED };
 
 struct sched_ops {
     const char *name;
-    const char *about;   /* one line */
-    size_t state_size;   /* zeroed bytes at svc->state */
+    const char *about; /* one line */
+    size_t state_size; /* zeroed bytes at svc->state */
     /* The load rule that select.c keeps up to date; NULL: overhead over weight. */
     struct load_rule (*load)(const struct locus_rules *rules);
     /* Starts with the servers there are. Takes no memory, cannot fail. */

@@ -15,8 +15,7 @@ static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
     uint64_t high_ab = (a >> 32) * b + (low_ab >> 32);
     uint64_t high_cd = (c >> 32) * d + (low_cd >> 32);
 
-    return high_ab != high_cd ? high_ab < high_cd
-                              : (uint32_t)low_ab < (uint32_t)low_cd;
+    return high_ab != high_cd ? high_ab < high_cd : (uint32_t)low_ab < (uint32_t)low_cd;
 }
 
 /* Whether a's load is smaller than b's; both may be picked. */
@@ -35,19 +34,26 @@ static inline bool load_less_by_weight(const struct server *a, const struct serv
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);
 
-/* LBLC's reason to leave a server: it is above its weight while another is under half. */
-static inline bool should_spill(const struct locus_service *svc, const struct server *server)
+/* The connections that the spill test compares with weights. */
+static inline uint32_t spill_load(const struct locus_service *svc,
+                                  const struct server *server)
 {
-    uint32_t load = svc->rules.spill_counts_total ? server->total : server->active;
+    return svc->rules.spill_counts_total ? server->total : server->active;
+}
 
-    return load > server->weight && svc->under_half > 0;
+/* LBLC's reason to leave a server: it is above its weight while another is under half. */
+static inline bool should_spill(const struct locus_service *svc,
+                                const struct server *server)
+{
+    return spill_load(svc, server) > server->weight && svc->under_half > 0;
 }
 
 /*
- * The index, for more than SELECT_SCAN servers: the best of every 32 servers, and the best of
- * every 32 of those, recomputed only when somebody asks. A change of a server costs one bit.
+ * The index, for more than SELECT_SCAN servers: a tree of the best of every SELECT_FAN
+ * servers, the best of every SELECT_FAN of those, and so on, recomputed only where something
+ * has changed and only when somebody asks. A change of a server queues its leaf, once.
  */
-enum { SELECT_SCAN = 64, SELECT_FAN = 32 };
+enum { SELECT_SCAN = 32, SELECT_FAN = 8, SELECT_LEVELS = 8 };
 
 struct load_node {
     uint64_t cost, rank;
@@ -55,12 +61,32 @@ struct load_node {
     uint32_t server;
 };
 
+struct load_level {
+    struct load_node *nodes;
+    uint32_t *queue; /* nodes to recompute, each at most once */
+    bool *queued;
+    uint32_t queue_length;
+};
+
+struct load_index {
+    struct load_level levels[SELECT_LEVELS];
+    void *block; /* what all of them lie in */
+    size_t block_bytes;
+};
+
+static inline void load_level_queue(struct load_level *level, uint32_t node)
+{
+    if (!level->queued[node]) {
+        level->queued[node] = true;
+        level->queue[level->queue_length++] = node;
+    }
+}
+
 /* A server's cost, divisor or rank has changed. */
 static inline void select_changed(struct locus_service *svc, uint32_t server)
 {
     if (svc->indexed) {
-        uint32_t leaf = server / SELECT_FAN;
-        svc->dirty[leaf / 64] |= (uint64_t)1 << leaf % 64;
+        load_level_queue(&svc->index->levels[0], server / SELECT_FAN);
     }
 }
 

@@ -3,6 +3,7 @@
  * Servers: slots, list and trash, weights and thresholds, connection counters. The only
  * place that calls a scheduler's server_event.
  */
+#include "counters.h"
 #include "select.h"
 
 /* An allocation that fails leaves the table as it was; the add then finds out. */
@@ -17,7 +18,8 @@ enum { CACHE_LINE = 64, SLOTS_MAX = 1 << 24 };
 
 /* ---- lists of slots ---- */
 
-static void list_push(struct locus_service *svc, struct server_list *list, uint32_t slot)
+static void list_push(struct locus_service *svc, struct server_list *list,
+                      uint32_t slot)
 {
     struct server *s = &svc->servers[slot];
 
@@ -33,7 +35,8 @@ static void list_push(struct locus_service *svc, struct server_list *list, uint3
 }
 
 /* The server's own links stay as they were. */
-static void list_remove(struct locus_service *svc, struct server_list *list, uint32_t slot)
+static void list_remove(struct locus_service *svc, struct server_list *list,
+                        uint32_t slot)
 {
     const struct server *s = &svc->servers[slot];
 
@@ -52,16 +55,19 @@ static void list_remove(struct locus_service *svc, struct server_list *list, uin
 
 /* ---- what is derived ---- */
 
-static bool counts_under_half(const struct locus_service *svc, const struct server *s)
+static uint32_t half_of(const struct locus_service *svc, const struct server *s)
 {
-    uint64_t load = svc->rules.spill_counts_total ? s->total : s->active;
+    bool counted = s->state == SERVER_IN_SERVICE &&
+                   (!svc->rules.spill_eligible_only || s->divisor != 0);
 
-    return s->state == SERVER_IN_SERVICE && 2 * load < s->weight &&
-           (!svc->rules.spill_eligible_only || s->divisor != 0);
+    return counted ? s->weight / 2 + s->weight % 2 : 0;
 }
 
-static inline void refresh(struct locus_service *svc, struct server *s)
+void locus_server_refresh(struct locus_service *svc, uint32_t slot)
 {
+    struct server *s = &svc->servers[slot];
+    bool was_under = spill_load(svc, s) < s->half;
+
     if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
         s->overloaded = s->upper > 0 && s->total >= s->upper;
     }
@@ -69,15 +75,9 @@ static inline void refresh(struct locus_service *svc, struct server *s)
     s->divisor = !usable ? 0 : svc->load.weighted ? s->weight : 1;
     s->cost = svc->load.base + (uint64_t)svc->load.per_active * s->active +
               (uint64_t)svc->load.per_inactive * (s->total - s->active);
-    bool under_half = counts_under_half(svc, s);
-    svc->under_half += (uint32_t)under_half - (uint32_t)s->under_half;
-    s->under_half = under_half;
-    select_changed(svc, (uint32_t)(s - svc->servers));
-}
-
-void locus_server_refresh(struct locus_service *svc, uint32_t slot)
-{
-    refresh(svc, &svc->servers[slot]);
+    s->half = half_of(svc, s);
+    svc->under_half += (uint32_t)(spill_load(svc, s) < s->half) - (uint32_t)was_under;
+    select_changed(svc, slot);
 }
 
 /* ---- thresholds: SEMANTICS of the kernel, new and old ---- */
@@ -109,6 +109,21 @@ static void threshold_unbound(const struct locus_service *svc, struct server *s)
         below = s->upper == 0 || (uint64_t)s->total * 4 < (uint64_t)s->upper * 3;
     }
     s->overloaded = s->overloaded && !below;
+}
+
+void locus_server_check_thresholds(struct locus_service *svc, struct server *s,
+                                   bool bound)
+{
+    bool before = s->overloaded;
+
+    if (bound) {
+        threshold_bound(svc, s);
+    } else {
+        threshold_unbound(svc, s);
+    }
+    if (s->overloaded != before || svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
+        locus_server_refresh(svc, (uint32_t)(s - svc->servers));
+    }
 }
 
 static void threshold_edited(const struct locus_service *svc, struct server *s,
@@ -148,7 +163,8 @@ static int grow_slots(struct locus_service *svc)
     }
     block = alloc_zeroed(&svc->allocator, block_bytes);
     identities = alloc_zeroed(&svc->allocator, capacity * sizeof(*identities));
-    if (block == NULL || identities == NULL || locus_select_resize(svc, capacity) != 0) {
+    if (block == NULL || identities == NULL ||
+        locus_select_resize(svc, capacity) != 0) {
         release(&svc->allocator, block, block_bytes);
         release(&svc->allocator, identities, capacity * sizeof(*identities));
         return LOCUS_ENOMEM;
@@ -235,8 +251,8 @@ static struct identity *find_identity(const struct locus_service *svc,
 }
 
 /* A slot and an identity for a new address. */
-static int make_server(struct locus_service *svc, const struct locus_server_config *config,
-                       uint32_t *out)
+static int make_server(struct locus_service *svc,
+                       const struct locus_server_config *config, uint32_t *out)
 {
     struct identity *identity = alloc_zeroed(&svc->allocator, sizeof(*identity));
 
@@ -297,8 +313,8 @@ static bool known(const struct locus_service *svc, uint32_t server)
     return server < svc->slots && svc->servers[server].state != SERVER_FREE;
 }
 
-static int check_numbers(const struct locus_service *svc, uint32_t weight, uint32_t upper,
-                         uint32_t lower)
+static int check_numbers(const struct locus_service *svc, uint32_t weight,
+                         uint32_t upper, uint32_t lower)
 {
     if (weight > LOCUS_WEIGHT_MAX || lower > upper) {
         return LOCUS_ERANGE;
@@ -342,8 +358,9 @@ static void leave_trash(struct locus_service *svc, uint32_t slot)
     }
 }
 
-int locus_server_add(struct locus_service *svc, const struct locus_server_config *config,
-                     uint64_t now_ns, uint32_t *out)
+int locus_server_add(struct locus_service *svc,
+                     const struct locus_server_config *config, uint64_t now_ns,
+                     uint32_t *out)
 {
     struct identity *identity = find_identity(svc, &config->address);
     int status = check_numbers(svc, config->weight, config->upper_threshold,
@@ -482,38 +499,31 @@ size_t locus_trash_run(struct locus_service *svc, size_t budget)
 
 /* ---- connections ---- */
 
-int locus_server_bind(struct locus_service *svc, uint32_t slot, enum locus_conn_state state)
+int locus_conn_bind(struct locus_service *svc, uint32_t server,
+                    enum locus_conn_state state)
 {
-    struct server *s = &svc->servers[slot];
-
-    if (s->total == INT32_MAX) {
-        return LOCUS_ERANGE;
-    }
-    s->total++;
-    s->active += state == LOCUS_ACTIVE;
-    threshold_bound(svc, s);
-    refresh(svc, s);
-    return LOCUS_OK;
+    return known(svc, server) ? server_bind(svc, &svc->servers[server], state)
+                              : LOCUS_ENOENT;
 }
 
-int locus_conn_bind(struct locus_service *svc, uint32_t server, enum locus_conn_state state)
+/* Whether a server has a connection of that state. */
+static bool has_connection(const struct server *s, enum locus_conn_state state)
 {
-    return known(svc, server) ? locus_server_bind(svc, server, state) : LOCUS_ENOENT;
+    return state == LOCUS_ACTIVE ? s->active > 0 : s->total > s->active;
 }
 
-int locus_conn_move(struct locus_service *svc, uint32_t server, enum locus_conn_state from,
-                    enum locus_conn_state to)
+int locus_conn_move(struct locus_service *svc, uint32_t server,
+                    enum locus_conn_state from, enum locus_conn_state to)
 {
     if (!known(svc, server)) {
         return LOCUS_ENOENT;
     }
     struct server *s = &svc->servers[server];
-    if ((from == LOCUS_ACTIVE ? s->active : s->total - s->active) == 0) {
+    if (!has_connection(s, from)) {
         return LOCUS_ERANGE;
     }
     if (from != to) {
-        s->active += to == LOCUS_ACTIVE ? 1u : UINT32_MAX;
-        refresh(svc, s);
+        server_move(svc, s, to);
     }
     return LOCUS_OK;
 }
@@ -525,13 +535,10 @@ int locus_conn_unbind(struct locus_service *svc, uint32_t server,
         return LOCUS_ENOENT;
     }
     struct server *s = &svc->servers[server];
-    if ((state == LOCUS_ACTIVE ? s->active : s->total - s->active) == 0) {
+    if (!has_connection(s, state)) {
         return LOCUS_ERANGE;
     }
-    s->total--;
-    s->active -= state == LOCUS_ACTIVE;
-    threshold_unbound(svc, s);
-    refresh(svc, s);
+    server_unbind(svc, s, state);
     return LOCUS_OK;
 }
 

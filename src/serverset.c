@@ -37,11 +37,13 @@ static unsigned handle_class(uint32_t handle)
     return (handle & ~HANDLE_BIT) >> INDEX_BITS;
 }
 
-static struct server_set *array_at(const struct set_class *c, unsigned class, uint32_t index)
+static struct server_set *array_at(const struct set_class *c, unsigned class,
+                                   uint32_t index)
 {
     uint32_t per_chunk = arrays_per_chunk(class);
-    uint32_t *words = c->chunks[index / per_chunk] +
-                      (size_t)(index % per_chunk) * (array_bytes(class) / sizeof(*words));
+    uint32_t *words =
+        c->chunks[index / per_chunk] +
+        (size_t)(index % per_chunk) * (array_bytes(class) / sizeof(*words));
 
     return (struct server_set *)words;
 }
@@ -54,7 +56,7 @@ void locus_setpool_init(struct setpool *pool, const struct locus_allocator *allo
 
 void locus_setpool_fini(struct setpool *pool)
 {
-    for (unsigned class = 0; class < SET_CLASSES; class++) {
+    for (unsigned class = 0; class < SET_CLASSES; class ++) {
         struct set_class *c = &pool->classes[class];
         for (uint32_t i = 0; i < c->chunk_count; i++) {
             release(pool->allocator, c->chunks[i], chunk_bytes(class));
@@ -117,7 +119,7 @@ static uint32_t take_array(struct setpool *pool, unsigned class)
     }
     uint32_t index = c->unused - 1;
     c->unused = array_at(c, class, index)->size;
-    return HANDLE_BIT | (uint32_t)class << INDEX_BITS | index;
+    return HANDLE_BIT | (uint32_t) class << INDEX_BITS | index;
 }
 
 struct server_set *locus_set_get(const struct setpool *pool, uint32_t handle)

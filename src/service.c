@@ -3,8 +3,8 @@
  * Services: create and destroy, the scheduler's life, picks, the clock and periodic work,
  * introspection.
  */
+#include "counters.h"
 #include "locality.h"
-#include "select.h"
 
 #include <stdlib.h>
 
@@ -32,8 +32,9 @@ static void heap_free(void *ctx, void *ptr, size_t size)
 void locus_set_tick(struct locus_service *svc, uint64_t now_ns)
 {
     svc->tick = now_ns / svc->tick_ns;
-    svc->tick_end_ns =
-        svc->tick < UINT64_MAX / svc->tick_ns ? (svc->tick + 1) * svc->tick_ns : UINT64_MAX;
+    svc->tick_end_ns = svc->tick < UINT64_MAX / svc->tick_ns
+                           ? (svc->tick + 1) * svc->tick_ns
+                           : UINT64_MAX;
 }
 
 int64_t locus_ticks(const struct locus_service *svc, int64_t ns)
@@ -66,13 +67,15 @@ void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t de
     if (delay > UINT64_MAX / 2 - svc->tick) {
         timer->due = LOCUS_NEVER;
     } else {
-        timer->due = svc->rules.timer_wheel ? wheel(svc->tick, delay) : svc->tick + delay;
+        timer->due =
+            svc->rules.timer_wheel ? wheel(svc->tick, delay) : svc->tick + delay;
     }
 }
 
 /* ---- the scheduler's life ---- */
 
-static struct load_rule load_of(const struct locus_service *svc, const struct sched_ops *ops)
+static struct load_rule load_of(const struct locus_service *svc,
+                                const struct sched_ops *ops)
 {
     if (ops->load != NULL) {
         return ops->load(&svc->rules);
@@ -96,6 +99,8 @@ static void start_scheduler(struct locus_service *svc, const struct sched_ops *o
     svc->ops = ops;
     svc->state = state;
     svc->load = load_of(svc, ops);
+    svc->cost_of[LOCUS_INACTIVE] = svc->load.per_inactive;
+    svc->cost_of[LOCUS_ACTIVE] = svc->load.per_active;
     for (uint32_t i = 0; i < svc->slots; i++) {
         if (svc->servers[i].state != SERVER_FREE) {
             locus_server_refresh(svc, i);
@@ -107,8 +112,8 @@ static void start_scheduler(struct locus_service *svc, const struct sched_ops *o
     }
 }
 
-int locus_service_set_scheduler(struct locus_service *svc, const char *name, uint32_t flags,
-                                uint64_t now_ns)
+int locus_service_set_scheduler(struct locus_service *svc, const char *name,
+                                uint32_t flags, uint64_t now_ns)
 {
     const struct sched_ops *ops = name != NULL ? locus_sched_find(name) : NULL;
     void *state = NULL;
@@ -151,8 +156,9 @@ static int check_config(const struct locus_service_config *config,
         (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT))) {
         return LOCUS_EINVAL;
     }
-    if (rules->active_cost < 1 || rules->active_cost > 65536 || rules->gc_full_every < 1 ||
-        config->max_entries > 1u << 27 || config->expected_entries > 1u << 27 ||
+    if (rules->active_cost < 1 || rules->active_cost > 65536 ||
+        rules->gc_full_every < 1 || config->max_entries > 1u << 27 ||
+        config->expected_entries > 1u << 27 ||
         (config->map_load_percent != 0 &&
          (config->map_load_percent < 20 || config->map_load_percent > 85))) {
         return LOCUS_ERANGE;
@@ -160,14 +166,16 @@ static int check_config(const struct locus_service_config *config,
     return LOCUS_OK;
 }
 
-static void configure(struct locus_service *svc, const struct locus_service_config *config)
+static void configure(struct locus_service *svc,
+                      const struct locus_service_config *config)
 {
     svc->wide = config->family == LOCUS_IPV6 || config->family == LOCUS_NAME;
     svc->seed = svc->rng = config->seed;
     svc->tick_ns = config->tick_ns != 0 ? config->tick_ns : TICK_NS_DEFAULT;
     locus_set_tick(svc, config->now_ns);
-    locus_service_set_expiration(
-        svc, config->expiration_ns != 0 ? config->expiration_ns : EXPIRATION_NS_DEFAULT);
+    locus_service_set_expiration(svc, config->expiration_ns != 0
+                                          ? config->expiration_ns
+                                          : EXPIRATION_NS_DEFAULT);
     svc->set_decay = svc->rules.set_decay_ns > INT64_MAX
                          ? INT64_MAX
                          : locus_ticks(svc, (int64_t)svc->rules.set_decay_ns);
@@ -269,11 +277,12 @@ int locus_connect(struct locus_service *svc, const struct locus_request *request
 {
     int status = locus_schedule(svc, request, now_ns, pick);
 
-    return status == LOCUS_OK ? locus_server_bind(svc, pick->server, state) : status;
+    return status == LOCUS_OK ? server_bind(svc, &svc->servers[pick->server], state)
+                              : status;
 }
 
-static void prefetch(const struct locus_service *svc, const struct locus_request *requests,
-                     size_t count)
+static void prefetch(const struct locus_service *svc,
+                     const struct locus_request *requests, size_t count)
 {
     const struct destmap *map = &svc->locality->map;
 
@@ -282,8 +291,9 @@ static void prefetch(const struct locus_service *svc, const struct locus_request
     }
 }
 
-size_t locus_connect_batch(struct locus_service *svc, const struct locus_request *requests,
-                           size_t count, uint64_t now_ns, enum locus_conn_state state,
+size_t locus_connect_batch(struct locus_service *svc,
+                           const struct locus_request *requests, size_t count,
+                           uint64_t now_ns, enum locus_conn_state state,
                            uint32_t *servers)
 {
     enum { AHEAD = 16 };
@@ -300,7 +310,7 @@ size_t locus_connect_batch(struct locus_service *svc, const struct locus_request
         }
         servers[i] = decide(svc, &requests[i], &pick);
         if (servers[i] != LOCUS_NO_SERVER) {
-            if (locus_server_bind(svc, servers[i], state) == LOCUS_OK) {
+            if (server_bind(svc, &svc->servers[servers[i]], state) == LOCUS_OK) {
                 bound++;
             } else {
                 servers[i] = LOCUS_NO_SERVER;
@@ -314,7 +324,8 @@ size_t locus_connect_batch(struct locus_service *svc, const struct locus_request
 
 static bool at_work(const struct locus_service *svc)
 {
-    return svc->trash_running || (svc->locality != NULL && svc->locality->job != JOB_NONE);
+    return svc->trash_running ||
+           (svc->locality != NULL && svc->locality->job != JOB_NONE);
 }
 
 static size_t work(struct locus_service *svc, size_t budget)
@@ -413,7 +424,8 @@ void locus_scheduler_describe(const struct locus_service *svc, locus_value_fn *v
 }
 
 static struct locus_destination destination_of(const struct locus_service *svc,
-                                               const struct dest *dest, uint32_t servers)
+                                               const struct dest *dest,
+                                               uint32_t servers)
 {
     uint64_t used = svc->tick - (uint64_t)tick_age(svc, dest->lastuse);
     uint64_t changed = svc->tick - (uint64_t)tick_age(svc, dest->lastmod);
@@ -492,8 +504,8 @@ static int visit_one(struct each *each, const struct dest *dest)
     return LOCUS_OK;
 }
 
-int locus_destinations_visit(const struct locus_service *svc, locus_destination_fn *visit,
-                             void *arg)
+int locus_destinations_visit(const struct locus_service *svc,
+                             locus_destination_fn *visit, void *arg)
 {
     struct each each = {.svc = svc, .visit = visit, .arg = arg};
     struct destmap_place place = {0, 0};

@@ -25,32 +25,33 @@ enum server_state { SERVER_FREE, SERVER_IN_SERVICE, SERVER_IN_TRASH };
  * What picks and connection events touch of a server: one cache line. Invariants:
  *   divisor > 0  <=>  in service, weight > 0 and not overloaded
  *   cost = base + per_active * active + per_inactive * (total - active)
- *   under_half <=> it is counted in svc->under_half
+ *   half = ceil(weight / 2), or 0 if the server is not to be counted in svc->under_half;
+ *   svc->under_half = servers with spill load < half
  */
 struct server {
-    uint64_t cost;      /* overhead under the scheduler's load rule */
-    uint64_t rank;      /* equal loads: the higher rank wins; by order of adding */
-    uint32_t divisor;   /* weight (1 where weights do not count), 0: not to be picked */
-    uint32_t weight;    /* as configured */
+    uint64_t cost;    /* overhead under the scheduler's load rule */
+    uint64_t rank;    /* equal loads: the higher rank wins; by order of adding */
+    uint32_t divisor; /* weight (1 where weights do not count), 0: not to be picked */
+    uint32_t weight;  /* as configured */
     uint32_t active;
-    uint32_t total;     /* active + inactive */
+    uint32_t total;        /* active + inactive */
     uint32_t upper, lower; /* thresholds as configured; upper 0: none */
-    uint32_t refs;      /* destinations or buckets that name it */
-    uint32_t next, prev; /* in svc->list or svc->trash */
-    uint8_t state;      /* enum server_state */
+    uint32_t refs;         /* destinations or buckets that name it */
+    uint32_t next, prev;   /* in svc->list or svc->trash */
+    uint32_t half;
+    uint8_t state; /* enum server_state */
     bool overloaded;
-    bool under_half;
-    uint8_t unused;
 };
 
 /* The rest of a server. Allocated one by one: uthash keeps pointers to it. */
 struct identity {
-    UT_hash_handle hh;  /* in svc->by_address, unless the rules purge and it is in the trash */
+    UT_hash_handle
+        hh; /* in svc->by_address, unless the rules purge and it is in the trash */
     struct {
         uint32_t family;
         uint32_t port;
         uint8_t bytes[16];
-    } key;              /* the address, without padding that could differ */
+    } key; /* the address, without padding that could differ */
     uint64_t tag;
     uint32_t slot;
     uint32_t last_weight;
@@ -65,7 +66,7 @@ struct server_list {
 
 /* A kernel timer: due when the clock reaches that tick; of equals, the one armed first. */
 struct timer {
-    uint64_t due;   /* LOCUS_NEVER: not armed */
+    uint64_t due; /* LOCUS_NEVER: not armed */
     uint64_t order;
 };
 
@@ -74,17 +75,17 @@ struct locality;
 struct locus_service {
     struct locus_allocator allocator;
     struct locus_rules rules;
-    bool wide;                /* keys of 128 bits */
+    bool wide; /* keys of 128 bits */
     uint64_t seed;
-    uint64_t rng;             /* twos' dice */
+    uint64_t rng; /* twos' dice */
 
     uint64_t tick_ns;
-    uint64_t tick;            /* now_ns / tick_ns */
-    uint64_t tick_end_ns;     /* when the next tick begins: spares a division per pick */
-    int64_t expiration;       /* ticks */
-    int64_t set_decay;        /* ticks; INT64_MAX: same as expiration */
+    uint64_t tick;        /* now_ns / tick_ns */
+    uint64_t tick_end_ns; /* when the next tick begins: spares a division per pick */
+    int64_t expiration;   /* ticks */
+    int64_t set_decay;    /* ticks; INT64_MAX: same as expiration */
 
-    struct server *servers;   /* by slot; aligned to cache lines within servers_block */
+    struct server *servers; /* by slot; aligned to cache lines within servers_block */
     void *servers_block;
     struct identity **identities;
     uint32_t capacity;        /* slots allocated */
@@ -94,28 +95,29 @@ struct locus_service {
     struct server_list trash; /* removed, latest first */
     struct identity *by_address;
     uint64_t next_rank;
-    uint32_t weight_max;      /* no server ever had a higher weight */
-    uint32_t under_half;      /* servers with 2 * load < weight */
+    uint32_t weight_max; /* no server ever had a higher weight */
+    uint32_t under_half; /* servers with 2 * spill load < weight */
 
-    struct load_node *nodes;  /* the selection index, see select.c */
-    uint64_t *dirty;
+    struct load_index *index; /* the selection index, see select.c */
     bool indexed;             /* enough servers for it */
     bool narrow;              /* no product of cost and weight exceeds 64 bits */
 
     const struct sched_ops *ops;
     uint32_t flags;
-    void *state;              /* ops->state_size bytes */
-    struct load_rule load;    /* as the scheduler wants it */
+    void *state;               /* ops->state_size bytes */
+    struct load_rule load;     /* as the scheduler wants it */
+    uint32_t cost_of[2];       /* of a connection, by enum locus_conn_state */
     struct locality *locality; /* lblc's and lblcr's part of state, else NULL */
     uint32_t expected_entries, map_load_percent;
 
     uint64_t timer_order;
     struct timer trash_timer;
-    bool trash_running;       /* a look through the trash is under way */
-    uint32_t trash_cursor;    /* the next server it looks at */
-    uint64_t trash_now;       /* the tick at which it began */
+    bool trash_running;    /* a look through the trash is under way */
+    uint32_t trash_cursor; /* the next server it looks at */
+    uint64_t trash_now;    /* the tick at which it began */
 
-    struct locus_service_stats stats; /* its counters; sizes are filled in when asked for */
+    struct locus_service_stats
+        stats; /* its counters; sizes are filled in when asked for */
 };
 
 /* ---- clock ---- */
@@ -159,8 +161,9 @@ static inline bool server_purged(const struct locus_service *svc, uint32_t serve
 
 /* Recomputes all that is derived from a server's weight, counters and flags. */
 void locus_server_refresh(struct locus_service *svc, uint32_t slot);
-/* Counts one more connection; LOCUS_ERANGE when there are 2^31-1. */
-int locus_server_bind(struct locus_service *svc, uint32_t slot, enum locus_conn_state state);
+/* The same of a server with thresholds after a bind (or unbind). */
+void locus_server_check_thresholds(struct locus_service *svc, struct server *s,
+                                   bool bound);
 /* Looks through the trash, at most budget servers; how many. svc->trash_running tells
  * whether that was all. */
 size_t locus_trash_run(struct locus_service *svc, size_t budget);

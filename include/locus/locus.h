@@ -255,7 +255,8 @@ LOCUS_API void locus_service_get_stats(const struct locus_service *svc,
 struct locus_server_config {
     struct locus_address address; /* unique in the service; mh hashes it */
     uint32_t weight;              /* 0..2^31-1, else ERANGE */
-    uint32_t upper_threshold;     /* total connections; 0: none; above 2^31-1: EINVAL */
+    uint32_t upper_threshold;     /* total connections; 0: none; above 2^31-1: EINVAL,
+                                     except under LOCUS_THRESHOLD_CLASSIC */
     uint32_t lower_threshold;     /* 0: 3/4 of upper; above upper: ERANGE */
     uint64_t tag;                 /* the caller's own; not interpreted */
 };

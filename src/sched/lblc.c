@@ -29,7 +29,8 @@ static void fini(struct locus_service *svc)
     locus_locality_fini(svc, svc->state);
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
     if (event == SERVER_REMOVED && svc->rules.purge_removed &&
         svc->servers[server].refs > 0) {
@@ -40,6 +41,9 @@ static void server_event(struct locus_service *svc, uint32_t server, enum server
 /* Why a destination's server does not serve it, 0 when it does. */
 static uint32_t objection(const struct locus_service *svc, const struct server *server)
 {
+    if (server->divisor != 0 && !should_spill(svc, server)) {
+        return 0;
+    }
     if (server->state != SERVER_IN_SERVICE || server->weight == 0 ||
         (server->overloaded && svc->rules.lblc_checks_threshold)) {
         return LOCUS_WHY_DOWN;

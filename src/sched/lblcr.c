@@ -35,7 +35,8 @@ static void fini(struct locus_service *svc)
     locus_locality_fini(svc, svc->state);
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
     if (event == SERVER_REMOVED && svc->rules.purge_removed &&
         svc->servers[server].refs > 0) {
@@ -66,8 +67,8 @@ static uint32_t least_member(const struct locus_service *svc, const struct dest 
 }
 
 /* The place of the most loaded member with weight > 0, or count. */
-static uint32_t most_loaded_place(const struct locus_service *svc, const uint32_t *members,
-                                  uint32_t count)
+static uint32_t most_loaded_place(const struct locus_service *svc,
+                                  const uint32_t *members, uint32_t count)
 {
     const struct server *most = NULL;
     uint32_t found = count;

@@ -103,7 +103,8 @@ static void start_walkers(struct locus_service *svc, struct state *st)
         bool wide = identity->key.family != LOCUS_IPV4;
         uint32_t value = identity->key.port + (wide ? key_fold(&key, true) : ipv4);
         st->walkers[place].at = (uint16_t)hash_slot(value);
-        st->walkers[place].skip = (uint16_t)(hash(2654446892u, value) % (SLOTS - 1) + 1);
+        st->walkers[place].skip =
+            (uint16_t)(hash(2654446892u, value) % (SLOTS - 1) + 1);
         place++;
     }
 }
@@ -163,9 +164,9 @@ static void fini(struct locus_service *svc)
     table_clear(svc, st->slots, SLOTS);
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
-
     (void)server;
     (void)event;
     deal(svc);

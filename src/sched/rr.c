@@ -17,7 +17,8 @@ static void init(struct locus_service *svc)
     st->last = LOCUS_NO_SERVER;
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
     struct state *st = svc->state;
 
@@ -27,7 +28,8 @@ static void server_event(struct locus_service *svc, uint32_t server, enum server
 }
 
 /* The first available server from one on, up to and with stop (LOCUS_NO_SERVER: the end). */
-static uint32_t first_usable(const struct locus_service *svc, uint32_t from, uint32_t stop)
+static uint32_t first_usable(const struct locus_service *svc, uint32_t from,
+                             uint32_t stop)
 {
     for (uint32_t i = from; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
         if (svc->servers[i].divisor != 0) {

@@ -47,7 +47,8 @@ static void fini(struct locus_service *svc)
     table_clear(svc, st->buckets, BUCKETS);
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
     (void)server;
     (void)event;

@@ -24,7 +24,8 @@ static inline void table_set(struct locus_service *svc, uint32_t *buckets, uint3
     server_ref(svc, server);
 }
 
-static inline void table_clear(struct locus_service *svc, uint32_t *buckets, uint32_t count)
+static inline void table_clear(struct locus_service *svc, uint32_t *buckets,
+                               uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (buckets[i] != LOCUS_NO_SERVER) {

@@ -15,10 +15,10 @@
 #include "../select.h"
 
 struct state {
-    uint32_t cl;  /* the server picked last, or LOCUS_NO_SERVER: the head */
-    int64_t cw;   /* current weight */
-    int64_t mw;   /* highest weight - (di - 1) */
-    int64_t di;   /* greatest common divisor of the weights above 0; 1 without any */
+    uint32_t cl; /* the server picked last, or LOCUS_NO_SERVER: the head */
+    int64_t cw;  /* current weight */
+    int64_t mw;  /* highest weight - (di - 1) */
+    int64_t di;  /* greatest common divisor of the weights above 0; 1 without any */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -55,7 +55,8 @@ static void init(struct locus_service *svc)
     st->cw = st->mw;
 }
 
-static void server_event(struct locus_service *svc, uint32_t server, enum server_event event)
+static void server_event(struct locus_service *svc, uint32_t server,
+                         enum server_event event)
 {
     struct state *st = svc->state;
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks, medians, and the line that says what machine the figures are from. */
+#ifndef LOCUS_BENCH_MEASURE_H
+#define LOCUS_BENCH_MEASURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CPU time of this thread: what others do on the machine is not counted, though their use of
+ * caches and memory is felt. */
+uint64_t cpu_ns(void);
+uint64_t wall_ns(void);
+
+enum { SAMPLES_MAX = 512 };
+
+struct samples {
+    double values[SAMPLES_MAX];
+    size_t count;
+};
+
+void samples_add(struct samples *samples, double value);
+/* Sorts; 0 without samples. quantile 0 is the least, 0.5 the median, 1 the most. */
+double samples_quantile(struct samples *samples, double quantile);
+
+void print_machine_line(void);
+
+#endif
