@@ -31,9 +31,10 @@ extern const struct command *const commands[];
 
 extern const struct command cmd_convert;
 extern const struct command cmd_drive;
+extern const struct command cmd_pool;
+extern const struct command cmd_registry;
 extern const struct command cmd_gen;
 extern const struct command cmd_replay;
-extern const struct command cmd_pool;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

@@ -9,10 +9,11 @@
 
 const struct command *const commands[] = {
     &cmd_drive,
+    &cmd_pool,
+    &cmd_registry,
     &cmd_gen,
     &cmd_convert,
     &cmd_replay,
-    &cmd_pool,
     NULL,
 };
 

@@ -99,6 +99,9 @@ struct locus_pool_config {
     uint32_t restore_after; /* 2; successes in a row that bring it back */
     uint32_t min_live;      /* 0; reports take nobody out below this many live ones */
     uint32_t lease_limit;   /* leases per member at a time; 0: no limit */
+    uint32_t coalesce;      /* 0: each single pick is a round trip. n: those of many
+                                    threads go together, in at most n script calls at
+                                    once; 1 serves best. mem: needs none */
     uint64_t (*now_ns)(void *arg); /* mem: leases' clock; NULL: CLOCK_MONOTONIC */
     void *now_arg;
 };
@@ -119,7 +122,9 @@ LOCUS_API void locus_pool_close(struct locus_pool *pool);
 /* ---- picks ----------------------------------------------------------------------- */
 
 /* One member into member, of LOCUS_POOL_MEMBER_SIZE bytes. ENOSERVER: nobody is live; make
- * no request. On failure member is "". */
+ * no request. On failure member is "". With config.coalesce the picks of a batch share its
+ * status, and a pick may wait for the batch before its own, and so for twice
+ * config.total_timeout_ns; after fork() the child's are ECLOSED. */
 LOCUS_API int locus_pool_pick(struct locus_pool *pool, char *member) LOCUS_NODISCARD;
 
 /*

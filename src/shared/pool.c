@@ -5,6 +5,8 @@
  */
 #include "pool_ops.h"
 
+#include <locus/coalesce.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { TTL_DAYS_MAX = 30 };
+enum { TTL_DAYS_MAX = 30, COALESCED_MAX = 256 };
 
 struct locus_pool {
     const struct pool_ops *ops;
@@ -26,8 +28,10 @@ struct locus_pool {
     struct locus_pool_stats stats;
     void *local; /* fail open: a memory pool with the members last seen, or NULL */
     uint64_t local_ns;
-    bool refreshing;             /* one thread is at it */
-    pthread_rwlock_t local_lock; /* readers use local, the writer changes it */
+    bool refreshing;               /* one thread is at it */
+    pthread_rwlock_t local_lock;   /* readers use local, the writer changes it */
+    struct locus_coalescer *picks; /* NULL: single picks go one by one */
+    char (*batches)[LOCUS_POOL_MEMBER_SIZE]; /* COALESCED_MAX for each call at once */
 };
 
 int locus_pool_compare(uint64_t count_a, const char *a, uint64_t count_b, const char *b)
@@ -74,116 +78,19 @@ static bool is_away(int status)
 }
 
 /* Counts a failure, passes every status on. */
-static int noted(struct locus_pool *pool, int status)
+static int noted_calls(struct locus_pool *pool, int status, size_t calls)
 {
     if (is_away(status)) {
         pthread_mutex_lock(&pool->lock);
-        pool->stats.failures++;
+        pool->stats.failures += calls;
         pthread_mutex_unlock(&pool->lock);
     }
     return status;
 }
 
-/* ---- opening --------------------------------------------------------------------- */
-
-static const struct pool_ops *ops_for(const char *uri)
+static int noted(struct locus_pool *pool, int status)
 {
-    static const struct pool_ops *const kinds[] = {
-        &locus_pool_mem_ops,
-        &locus_pool_redis_ops,
-    };
-
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        size_t length = strlen(kinds[i]->scheme);
-        /* "mem:" is the whole URI, "redis" the beginning of three schemes. */
-        if (strncmp(uri, kinds[i]->scheme, length) == 0 &&
-            (kinds[i]->scheme[length - 1] != ':' || uri[length] == '\0')) {
-            return kinds[i];
-        }
-    }
-    return NULL;
-}
-
-static void set_defaults(struct locus_pool_config *config)
-{
-    config->fail_after = config->fail_after != 0 ? config->fail_after : 3;
-    config->restore_after = config->restore_after != 0 ? config->restore_after : 2;
-    config->snapshot_ns = config->snapshot_ns != 0 ? config->snapshot_ns : 5 * NS_PER_S;
-}
-
-static int refuse(char *error, size_t size, const char *reason)
-{
-    if (size > 0) {
-        snprintf(error, size, "%s", reason);
-    }
-    return LOCUS_EINVAL;
-}
-
-static int init_locks(struct locus_pool *pool)
-{
-    if (pthread_mutex_init(&pool->lock, NULL) != 0) {
-        return LOCUS_ENOMEM;
-    }
-    if (pthread_rwlock_init(&pool->local_lock, NULL) != 0) {
-        pthread_mutex_destroy(&pool->lock);
-        return LOCUS_ENOMEM;
-    }
-    return LOCUS_OK;
-}
-
-int locus_pool_open(const char *uri, const char *name,
-                    const struct locus_pool_config *config, struct locus_pool **out,
-                    char *error, size_t error_size)
-{
-    const struct locus_pool_config defaults = {0};
-    const struct pool_ops *ops = ops_for(uri);
-
-    *out = NULL;
-    if (ops == NULL) {
-        return refuse(error, error_size,
-                      "expected mem:, redis://host[:port][/db], rediss://... or "
-                      "redis+unix:///path as the URI");
-    }
-    if (!well_formed(name, LOCUS_POOL_NAME_MAX, "{}")) {
-        return refuse(
-            error, error_size,
-            "expected a pool's name of 1 to 200 bytes without braces or control "
-            "characters");
-    }
-    if (config != NULL && config->lease_limit > POOL_HELD_MAX) {
-        return refuse(error, error_size, "expected a lease limit of at most 1048576");
-    }
-    struct locus_pool *pool = calloc(1, sizeof(*pool));
-    if (pool == NULL || init_locks(pool) != LOCUS_OK) {
-        free(pool);
-        return LOCUS_ENOMEM;
-    }
-    pool->config = config != NULL ? *config : defaults;
-    set_defaults(&pool->config);
-    pool->ops = ops;
-    int status = ops->open(uri, name, &pool->config, &pool->self, error, error_size);
-    if (status != LOCUS_OK) {
-        locus_pool_close(pool);
-        return status;
-    }
-    *out = pool;
-    return LOCUS_OK;
-}
-
-void locus_pool_close(struct locus_pool *pool)
-{
-    if (pool == NULL) {
-        return;
-    }
-    if (pool->self != NULL) {
-        pool->ops->close(pool->self);
-    }
-    if (pool->local != NULL) {
-        locus_pool_mem_ops.close(pool->local);
-    }
-    pthread_rwlock_destroy(&pool->local_lock);
-    pthread_mutex_destroy(&pool->lock);
-    free(pool);
+    return noted_calls(pool, status, 1);
 }
 
 /* ---- failing open ---------------------------------------------------------------- */
@@ -265,19 +172,21 @@ static int pick_local(struct locus_pool *pool, int status, size_t n,
 
 /* ---- picks ----------------------------------------------------------------------- */
 
-static void count_picks(struct locus_pool *pool, int first, int status, size_t n)
+static void count_picks(struct locus_pool *pool, int first, int status, size_t n,
+                        size_t calls)
 {
     pthread_mutex_lock(&pool->lock);
     pool->stats.picks += status == LOCUS_OK ? n : 0;
-    pool->stats.empty += first == LOCUS_ENOSERVER;
+    pool->stats.empty += first == LOCUS_ENOSERVER ? calls : 0;
     pool->stats.ambiguous += first == LOCUS_EAMBIGUOUS ? n : 0;
     pthread_mutex_unlock(&pool->lock);
 }
 
-static int pick(struct locus_pool *pool, size_t n,
+/* n members for so many calls of the user. */
+static int pick(struct locus_pool *pool, size_t n, size_t calls,
                 char (*members)[LOCUS_POOL_MEMBER_SIZE])
 {
-    int first = noted(pool, pool->ops->pick(pool->self, n, members));
+    int first = noted_calls(pool, pool->ops->pick(pool->self, n, members), calls);
     int status = first;
 
     if (pool->config.fail == LOCUS_POOL_FAIL_OPEN && pool->ops != &locus_pool_mem_ops) {
@@ -287,17 +196,68 @@ static int pick(struct locus_pool *pool, size_t n,
             see(pool);
         }
     }
-    count_picks(pool, first, status, n);
+    count_picks(pool, first, status, n, calls);
     if (status != LOCUS_OK) {
         members[0][0] = '\0';
     }
     return status;
 }
 
+/*
+ * A locus_batch_fn: the keys are pointers to the callers' own buffers. They stay valid
+ * since these callers wait for ever, and a pool is closed only when nobody waits.
+ */
+static int pick_batch(void *ctx, struct locus_batch *batch)
+{
+    struct locus_pool *pool = ctx;
+    char(*members)[LOCUS_POOL_MEMBER_SIZE] =
+        pool->batches + (size_t)batch->slot * COALESCED_MAX;
+    int status = pick(pool, batch->count, batch->count, members);
+
+    for (size_t i = 0; i < batch->count; i++) {
+        char *member;
+        memcpy(&member, batch->items[i].key, sizeof(member));
+        batch->items[i].status = status;
+        if (status == LOCUS_OK) {
+            memcpy(member, members[i], strlen(members[i]) + 1);
+        }
+    }
+    return LOCUS_OK;
+}
+
+static int start_coalescing(struct locus_pool *pool)
+{
+    const struct locus_coalescer_config config = {
+        .batch = pick_batch,
+        .ctx = pool,
+        .concurrency = pool->config.coalesce,
+        .max_batch = COALESCED_MAX,
+        .share = LOCUS_SHARE_NONE,
+    };
+
+    pool->batches =
+        calloc(pool->config.coalesce, COALESCED_MAX * sizeof(*pool->batches));
+    return pool->batches != NULL ? locus_coalescer_create(&config, &pool->picks)
+                                 : LOCUS_ENOMEM;
+}
+
+static int pick_coalesced(struct locus_pool *pool, char *member)
+{
+    struct locus_result *result;
+
+    member[0] = '\0';
+    int status = locus_coalescer_get(pool->picks, &member, sizeof(member), 0, &result);
+    locus_result_release(result);
+    return status;
+}
+
 int locus_pool_pick(struct locus_pool *pool, char *member)
 {
+    if (pool->picks != NULL) {
+        return pick_coalesced(pool, member);
+    }
     /* An array of one; the caller's buffer has that size by contract. */
-    return pick(pool, 1, (char(*)[LOCUS_POOL_MEMBER_SIZE])(void *)member);
+    return pick(pool, 1, 1, (char(*)[LOCUS_POOL_MEMBER_SIZE])(void *)member);
 }
 
 int locus_pool_pick_many(struct locus_pool *pool, size_t n,
@@ -307,11 +267,122 @@ int locus_pool_pick_many(struct locus_pool *pool, size_t n,
     if (n == 0 || n > LOCUS_POOL_PICKS_MAX) {
         return LOCUS_ERANGE;
     }
-    int status = pick(pool, n, members);
+    int status = pick(pool, n, 1, members);
     if (status == LOCUS_OK) {
         *picked = n;
     }
     return status;
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static const struct pool_ops *ops_for(const char *uri)
+{
+    static const struct pool_ops *const kinds[] = {
+        &locus_pool_mem_ops,
+        &locus_pool_redis_ops,
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t length = strlen(kinds[i]->scheme);
+        /* "mem:" is the whole URI, "redis" the beginning of three schemes. */
+        if (strncmp(uri, kinds[i]->scheme, length) == 0 &&
+            (kinds[i]->scheme[length - 1] != ':' || uri[length] == '\0')) {
+            return kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static void set_defaults(struct locus_pool_config *config)
+{
+    config->fail_after = config->fail_after != 0 ? config->fail_after : 3;
+    config->restore_after = config->restore_after != 0 ? config->restore_after : 2;
+    config->snapshot_ns = config->snapshot_ns != 0 ? config->snapshot_ns : 5 * NS_PER_S;
+}
+
+static int refuse(char *error, size_t size, const char *reason)
+{
+    if (size > 0) {
+        snprintf(error, size, "%s", reason);
+    }
+    return LOCUS_EINVAL;
+}
+
+static int init_locks(struct locus_pool *pool)
+{
+    if (pthread_mutex_init(&pool->lock, NULL) != 0) {
+        return LOCUS_ENOMEM;
+    }
+    if (pthread_rwlock_init(&pool->local_lock, NULL) != 0) {
+        pthread_mutex_destroy(&pool->lock);
+        return LOCUS_ENOMEM;
+    }
+    return LOCUS_OK;
+}
+
+int locus_pool_open(const char *uri, const char *name,
+                    const struct locus_pool_config *config, struct locus_pool **out,
+                    char *error, size_t error_size)
+{
+    const struct locus_pool_config defaults = {0};
+    const struct pool_ops *ops = ops_for(uri);
+
+    *out = NULL;
+    if (ops == NULL) {
+        return refuse(error, error_size,
+                      "expected mem:, redis://host[:port][/db], rediss://... or "
+                      "redis+unix:///path as the URI");
+    }
+    if (!well_formed(name, LOCUS_POOL_NAME_MAX, "{}")) {
+        return refuse(
+            error, error_size,
+            "expected a pool's name of 1 to 200 bytes without braces or control "
+            "characters");
+    }
+    if (config != NULL && config->lease_limit > POOL_HELD_MAX) {
+        return refuse(error, error_size, "expected a lease limit of at most 1048576");
+    }
+    if (config != NULL && config->coalesce > LOCUS_CONCURRENCY_MAX) {
+        return refuse(error, error_size,
+                      "expected at most 1024 coalesced calls at once");
+    }
+    struct locus_pool *pool = calloc(1, sizeof(*pool));
+    if (pool == NULL || init_locks(pool) != LOCUS_OK) {
+        free(pool);
+        return LOCUS_ENOMEM;
+    }
+    pool->config = config != NULL ? *config : defaults;
+    set_defaults(&pool->config);
+    pool->ops = ops;
+    int status = ops->open(uri, name, &pool->config, &pool->self, error, error_size);
+    if (status == LOCUS_OK && pool->config.coalesce > 0 && ops != &locus_pool_mem_ops) {
+        status = start_coalescing(pool);
+    }
+    if (status != LOCUS_OK) {
+        locus_pool_close(pool);
+        return status;
+    }
+    *out = pool;
+    return LOCUS_OK;
+}
+
+void locus_pool_close(struct locus_pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    locus_coalescer_destroy(pool->picks);
+    free(pool->batches);
+    if (pool->self != NULL) {
+        pool->ops->close(pool->self);
+    }
+    if (pool->local != NULL) {
+        locus_pool_mem_ops.close(pool->local);
+    }
+    pthread_rwlock_destroy(&pool->local_lock);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
 }
 
 /* ---- members --------------------------------------------------------------------- */
