@@ -8,11 +8,7 @@
 #include "help.h"
 
 const struct command *const commands[] = {
-    &cmd_drive,
-    &cmd_gen,
-    &cmd_convert,
-    &cmd_replay,
-    NULL,
+    &cmd_drive, &cmd_inspect, &cmd_gen, &cmd_convert, &cmd_replay, NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must
