@@ -708,8 +708,8 @@ const struct command cmd_replay = {
         "# four servers, three policies\n"
         "locus replay --servers 4 --policy wlc,lblc,lblcr access.log\n"
         "# the servers that are running, and what a 10 GiB cache on each would do\n"
-        "ipvsadm -S -n > pool.rules; locus replay --pool pool.rules --cache 10GiB "
-        "access.log\n"
+        "ipvsadm -S -n > pool.rules\n"
+        "locus replay --pool pool.rules --cache 10GiB access.log\n"
         "# for a program\n"
         "locus replay --servers 10.0.0.1:80*40,10.0.0.2:80*20 --json conn.log.gz",
     .run = run,
