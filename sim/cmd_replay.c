@@ -19,7 +19,7 @@
 #include "scenario.h"
 #include "session.h"
 
-enum { HOT_DESTINATIONS = 20, DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
+enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 
 struct replay_args {
     struct trace_args trace;
@@ -410,6 +410,36 @@ static int report_policy(struct replay *replay, size_t i)
     return EXIT_OK;
 }
 
+/* The busiest destinations of the first policy's run, earlier ones first among equals. */
+static void find_hot(struct replay *replay)
+{
+    struct report *report = &replay->report;
+    const struct recorder *r = report->policies[0].recorder;
+
+    for (size_t d = 0; d < r->contact_count; d++) {
+        uint64_t connections = r->contacts[d].connections;
+        size_t at = report->hot_count;
+        while (at > 0 && report->hot[at - 1].connections < connections) {
+            at--;
+        }
+        if (at == HOT_DESTINATIONS || connections == 0) {
+            continue;
+        }
+        report->hot_count += report->hot_count < HOT_DESTINATIONS;
+        memmove(report->hot + at + 1, report->hot + at,
+                (report->hot_count - 1 - at) * sizeof(*report->hot));
+        report->hot[at].number = (uint32_t)d;
+        report->hot[at].connections = connections;
+    }
+    for (size_t i = 0; i < report->hot_count; i++) {
+        struct hot_destination *hot = &report->hot[i];
+        const struct interned_key *key =
+            &replay->session.source.destinations.keys[hot->number];
+        trace_key_text(replay->session.trace, key->family, &key->key, hot->name,
+                       sizeof(hot->name));
+    }
+}
+
 static int make_report(struct replay *replay, char *const *paths, size_t path_count)
 {
     const struct replay_args *args = &replay->args;
@@ -437,8 +467,12 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->policy_count = replay->policy_count;
     report->phase_ns = replay->phase_ns;
     report->phase_count = replay->phase_count;
+    report->interval_ns = args->interval_ns;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);
+    }
+    if (status == EXIT_OK) {
+        find_hot(replay);
     }
     return status;
 }
@@ -457,19 +491,26 @@ static int terminal_width(uint64_t wanted)
     return DEFAULT_WIDTH;
 }
 
-static void write_timeline(const struct replay *replay, FILE *out)
+static bool write_timeline(const struct replay *replay, FILE *out)
 {
     report_timeline(out, &replay->report);
+    return true;
 }
 
-static void write_metrics(const struct replay *replay, FILE *out)
+static bool write_metrics(const struct replay *replay, FILE *out)
 {
     report_metrics(out, &replay->report, replay->args.per_server);
+    return true;
+}
+
+static bool write_html(const struct replay *replay, FILE *out)
+{
+    return report_html(out, &replay->report);
 }
 
 /* One file that was asked for; path NULL: it was not. An exit_code. */
 static int write_file(const struct replay *replay, const char *path,
-                      void (*write)(const struct replay *replay, FILE *out))
+                      bool (*write)(const struct replay *replay, FILE *out))
 {
     if (path == NULL) {
         return EXIT_OK;
@@ -478,8 +519,11 @@ static int write_file(const struct replay *replay, const char *path,
     if (out == NULL) {
         return EXIT_RUNTIME;
     }
-    write(replay, out);
-    return output_close("replay", path, out) ? EXIT_OK : EXIT_RUNTIME;
+    bool enough_memory = write(replay, out);
+    if (!output_close("replay", path, out)) {
+        return EXIT_RUNTIME;
+    }
+    return enough_memory ? EXIT_OK : out_of_memory();
 }
 
 static int write_decisions(struct replay *replay)
@@ -542,6 +586,9 @@ static int write_all(struct replay *replay)
     }
     if (status == EXIT_OK) {
         status = write_file(replay, args->metrics, write_metrics);
+    }
+    if (status == EXIT_OK) {
+        status = write_file(replay, args->html, write_html);
     }
     if (status == EXIT_OK) {
         status = write_decisions(replay);
