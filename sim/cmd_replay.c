@@ -603,8 +603,8 @@ static int run(int argc, char **argv)
     progress_catch_interrupt();
     status = read_request(&replay, arguments.count);
     if (status == EXIT_OK) {
-        status = session_open(&replay.session, &replay.args.trace, arguments.items,
-                              arguments.count);
+        status = session_open(&replay.session, &replay.args.trace, replay.args.udp_ns,
+                              arguments.items, arguments.count);
     }
     if (status == EXIT_OK) {
         status = session_weights(&replay.session, 125);

@@ -34,7 +34,7 @@ static void show_reading(void *arg, uint64_t done_bytes, uint64_t total_bytes)
 }
 
 int session_open(struct session *session, const struct trace_args *args,
-                 char *const *paths, size_t count)
+                 uint64_t udp_ns, char *const *paths, size_t count)
 {
     struct trace_options options;
     struct progress progress;
@@ -44,6 +44,7 @@ int session_open(struct session *session, const struct trace_args *args,
     if (status != EXIT_OK) {
         return status;
     }
+    session->arrival_options.udp_ns = udp_ns;
     progress_begin(&progress, "reading", "B", 0);
     options.progress = show_reading;
     options.progress_arg = &progress;

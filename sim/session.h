@@ -27,7 +27,7 @@ void session_init(struct session *session, const char *command);
 void session_fini(struct session *session);
 /* Opens the trace and says on stderr what was bad in it. An exit_code. */
 int session_open(struct session *session, const struct trace_args *args,
-                 char *const *paths, size_t count);
+                 uint64_t udp_ns, char *const *paths, size_t count);
 /* Counts the concurrency, once. An exit_code. */
 int session_concurrency(struct session *session);
 /*

@@ -69,7 +69,8 @@ START_TEST(a_copy_goes_its_own_way)
     server_set_remove(&copy, universe, 0);
     ck_assert(server_set_has(set, universe, 0));
     ck_assert(!server_set_has(copy, universe, 0));
-    ck_assert_uint_eq(server_set_count(copy, universe) + 1, server_set_count(set, universe));
+    ck_assert_uint_eq(server_set_count(copy, universe) + 1,
+                      server_set_count(set, universe));
     server_set_free(&set, universe);
     server_set_free(&copy, universe);
 }
@@ -80,7 +81,8 @@ int main(void)
     Suite *suite = suite_create("server_set");
     TCase *tcase = tcase_create("server_set");
 
-    tcase_add_loop_test(tcase, random_adds_and_removes_agree_with_an_array_of_flags, 0, 7);
+    tcase_add_loop_test(tcase, random_adds_and_removes_agree_with_an_array_of_flags, 0,
+                        7);
     tcase_add_loop_test(tcase, a_copy_goes_its_own_way, 0, 7);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

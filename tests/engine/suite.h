@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The main() of a Check program with one suite: TAP on stdout. */
-#ifndef LOCUS_TESTS_SIM_SUITE_H
-#define LOCUS_TESTS_SIM_SUITE_H
+#ifndef LOCUS_TESTS_ENGINE_SUITE_H
+#define LOCUS_TESTS_ENGINE_SUITE_H
 
 #include <check.h>
 #include <stdint.h>

@@ -100,7 +100,8 @@ static void compare_with_array(uint64_t seed, uint64_t spread)
     struct departures queue;
     struct departure d;
     uint64_t now = 0;
-    bool bounded = true, agreed = true; /* one assertion each: they cost a system call */
+    bool bounded = true,
+         agreed = true; /* one assertion each: they cost a system call */
 
     departures_init(&queue);
     memset(waiting, 0, sizeof(waiting));
@@ -137,8 +138,8 @@ static void compare_with_array(uint64_t seed, uint64_t spread)
 
 START_TEST(random_pushes_and_pops_agree_with_a_plain_array)
 {
-    static const uint64_t spreads[] = {2, 300, 70000, 1u << 25, (uint64_t)1 << 40,
-                                       (uint64_t)1 << 56};
+    static const uint64_t spreads[] = {
+        2, 300, 70000, 1u << 25, (uint64_t)1 << 40, (uint64_t)1 << 56};
 
     compare_with_array(42 + (uint64_t)_i, spreads[_i]);
 }
