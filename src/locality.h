@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What lblc and lblcr share: the map from destinations to servers, the count of entries and
- * its bounds, and the collector. They embed a struct locality as the first member of their
- * state; the service runs its periodic work.
+ * its bounds, and the collector. A struct locality is the whole of their state; the service
+ * runs its periodic work.
  *
  * The collector, by the kernel's rules (lblc and lblcr alike), every gc_interval:
  *
