@@ -11,6 +11,7 @@ const struct command *const commands[] = {
     &cmd_drive,
     &cmd_pool,
     &cmd_registry,
+    &cmd_coalesce_bench,
     &cmd_gen,
     &cmd_convert,
     &cmd_replay,
