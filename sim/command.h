@@ -31,6 +31,7 @@ struct command {
 /* The table, ends with NULL. */
 extern const struct command *const commands[];
 
+extern const struct command cmd_coalesce_bench;
 extern const struct command cmd_convert;
 extern const struct command cmd_drive;
 extern const struct command cmd_pool;

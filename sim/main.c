@@ -15,6 +15,7 @@ const struct command *const commands[] = {
     &cmd_drive,
     &cmd_pool,
     &cmd_registry,
+    &cmd_coalesce_bench,
     NULL,
 };
 

@@ -1171,6 +1171,14 @@ static struct {
     _Atomic bool hang;
 } stress;
 
+/* Calls per thread: fewer under valgrind, more to soak. */
+static int steps(int usual)
+{
+    const char *text = getenv("LOCUS_STEPS");
+
+    return text != NULL && atoi(text) > 0 ? atoi(text) : usual;
+}
+
 static uint64_t random_next(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -1301,12 +1309,14 @@ START_TEST(under_stress_every_answer_is_right_for_its_key_at_a_moment_of_the_cal
     };
     pthread_t threads[STRESS_THREADS];
 
-    stress_start(rows[_i], 2000, threads);
+    int rounds = steps(2000);
+
+    stress_start(rows[_i], rounds, threads);
     for (int i = 0; i < STRESS_THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
     struct locus_coalescer_figures f = figures(stress.c);
-    ck_assert_uint_eq(f.calls, (uint64_t)STRESS_THREADS * 2000);
+    ck_assert_uint_eq(f.calls, (uint64_t)STRESS_THREADS * (uint64_t)rounds);
     ck_assert_uint_eq(f.answered, stress.answers);
     ck_assert_uint_eq(f.failed, stress.errors);
     ck_assert_uint_eq(f.timeouts, stress.timeouts);
@@ -1324,7 +1334,7 @@ START_TEST(it_can_be_shut_down_at_any_point)
     pthread_t threads[STRESS_THREADS];
     uint64_t random = 42 + (uint64_t)_i;
 
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < (steps(2000) + 49) / 50; round++) {
         stress_start(
             (struct locus_coalescer_config){
                 .concurrency = 1 + (uint32_t)round % 3,
@@ -1367,7 +1377,7 @@ START_TEST(destroy_waits_for_those_inside)
 {
     pthread_t threads[STRESS_THREADS];
 
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < (steps(2000) + 49) / 50; round++) {
         memset(&stress, 0, sizeof(stress));
         stress.max_batch = 2;
         struct locus_coalescer_config config = {
