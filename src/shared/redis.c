@@ -863,7 +863,7 @@ static void map_row(struct locus_redis *redis, const struct locus_redis_reply *r
     }
     for (size_t i = 2; i < locus_reply_count(row); i++) {
         const struct locus_redis_reply *at = locus_reply_at(row, i);
-        size_t length;
+        size_t length = 0;
         const char *host = locus_reply_text(locus_reply_at(at, 0), &length);
         if (!locus_reply_integer(locus_reply_at(at, 1), &port) || port < 1 ||
             port > 65535) {
