@@ -192,13 +192,17 @@ static void *create(const struct setup *setup)
 
     self->policy = setup->policy;
     self->servers = calloc(setup->server_count, sizeof(struct server *));
+    /* Allocated in another order than added, as after a week of changes. */
     for (uint32_t i = 0; i < setup->server_count; i++) {
-        struct server *s = calloc(1, sizeof(*s));
+        self->servers[i * UINT64_C(7919) % setup->server_count] =
+            calloc(1, sizeof(struct server));
+    }
+    for (uint32_t i = 0; i < setup->server_count; i++) {
+        struct server *s = self->servers[i];
         s->index = i;
         s->weight = (int)setup->weights[i];
         s->next = self->list;
         self->list = s;
-        self->servers[i] = s;
     }
     return self;
 }

@@ -29,7 +29,10 @@ struct command {
 /* The table, ends with NULL. */
 extern const struct command *const commands[];
 
+extern const struct command cmd_convert;
 extern const struct command cmd_drive;
+extern const struct command cmd_gen;
+extern const struct command cmd_replay;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

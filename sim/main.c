@@ -9,6 +9,9 @@
 
 const struct command *const commands[] = {
     &cmd_drive,
+    &cmd_gen,
+    &cmd_convert,
+    &cmd_replay,
     NULL,
 };
 

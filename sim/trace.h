@@ -42,6 +42,7 @@ enum { TRACE_REASONS = 32, TRACE_EXAMPLES = 5 };
 
 struct trace_summary {
     uint64_t records, bad, skipped; /* skipped: good, but outside --from/--to or sample */
+    uint64_t others; /* lines that are no records: headers, comments, other events */
     struct trace_reason reasons[TRACE_REASONS];
     size_t reason_count;
     char examples[TRACE_EXAMPLES][256]; /* "file:line: field: expected ..., not '...'" */

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Up to SELECT_SCAN servers are simply scanned: that is faster than keeping anything. Above,
- * a tree of fan-out 32 with two levels: leaves over servers, parents over leaves, and a
- * scan over the parents (64 of them for 65,536 servers). LBLC and LBLCR change counters on
- * every connection and ask for the least loaded server rarely, so changes only mark their
- * leaf; asking recomputes the leaves that are marked, then their parents.
+ * A few servers are simply scanned: that is faster than keeping anything. Above SELECT_SCAN, a
+ * tree. LBLC and LBLCR change counters on every connection and ask for the least loaded
+ * server rarely, WLC asks every time; so a change only queues its leaf, and asking
+ * recomputes the queued leaves, then what stands above them. One pick after an open, a close
+ * and an expiry looks at about 3 * SELECT_FAN servers or nodes per level.
  */
 #include "select.h"
-
-static uint32_t leaves_for(uint32_t slots)
-{
-    return (slots + SELECT_FAN - 1) / SELECT_FAN;
-}
-
-static uint32_t parents_for(uint32_t slots)
-{
-    return (leaves_for(slots) + SELECT_FAN - 1) / SELECT_FAN;
-}
-
-static uint32_t dirty_words(uint32_t slots)
-{
-    return (leaves_for(slots) + 63) / 64;
-}
-
-static size_t nodes_bytes(uint32_t capacity)
-{
-    return (leaves_for(capacity) + parents_for(capacity)) * sizeof(struct load_node);
-}
 
 /* What every server that may be picked is better than. */
 static const struct load_node nobody = {.cost = 1, .server = LOCUS_NO_SERVER};
@@ -70,12 +50,12 @@ static struct load_node best_of_slots(const struct locus_service *svc, uint32_t 
                        : best_server(svc->servers, from, to, false);
 }
 
-static struct load_node best_node(const struct load_node *nodes, uint32_t count,
-                                  bool narrow)
+static inline struct load_node best_node(const struct load_node *nodes, uint32_t from,
+                                         uint32_t to, bool narrow)
 {
     struct load_node best = nobody;
 
-    for (uint32_t i = count; i-- > 0;) {
+    for (uint32_t i = to; i-- > from;) {
         const struct load_node *n = &nodes[i];
         if (n->divisor != 0 && beats(n->cost, n->divisor, n->rank, &best, narrow)) {
             best = *n;
@@ -84,74 +64,134 @@ static struct load_node best_node(const struct load_node *nodes, uint32_t count,
     return best;
 }
 
+static struct load_node best_of_nodes(const struct locus_service *svc,
+                                      const struct load_node *nodes, uint32_t from,
+                                      uint32_t to)
+{
+    return svc->narrow ? best_node(nodes, from, to, true)
+                       : best_node(nodes, from, to, false);
+}
+
 static uint32_t lower(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-/* The leaves below one parent that are marked, 32 bits. */
-static uint32_t dirty_children(const struct locus_service *svc, uint32_t parent)
+/* How many nodes stand over that many servers or nodes. */
+static uint32_t over(uint32_t count)
 {
-    return (uint32_t)(svc->dirty[parent / 2] >> (parent % 2 * 32));
+    return (count + SELECT_FAN - 1) / SELECT_FAN;
 }
 
-static void refresh_parent(struct locus_service *svc, uint32_t parent, uint32_t marked)
+/* Recomputes the queued nodes of a level over its children (servers below the lowest),
+ * and queues their parents if there is a level above. */
+static void refresh_level(struct locus_service *svc, unsigned at, uint32_t children,
+                          bool top)
 {
-    struct load_node *leaves = svc->nodes + parents_for(svc->capacity);
-    uint32_t first = parent * SELECT_FAN;
-    uint32_t count = lower(leaves_for(svc->slots) - first, SELECT_FAN);
+    struct load_level *level = &svc->index->levels[at];
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (marked >> i & 1) {
-            uint32_t from = (first + i) * SELECT_FAN;
-            leaves[first + i] =
-                best_of_slots(svc, from, lower(from + SELECT_FAN, svc->slots));
+    for (uint32_t i = 0; i < level->queue_length; i++) {
+        uint32_t node = level->queue[i];
+        uint32_t from = node * SELECT_FAN, to = lower(from + SELECT_FAN, children);
+        level->nodes[node] = at == 0 ? best_of_slots(svc, from, to)
+                                     : best_of_nodes(svc, level[-1].nodes, from, to);
+        level->queued[node] = false;
+        if (!top) {
+            load_level_queue(level + 1, node / SELECT_FAN);
         }
     }
-    svc->nodes[parent] = best_node(leaves + first, count, svc->narrow);
+    level->queue_length = 0;
 }
 
 uint32_t locus_least_loaded(struct locus_service *svc)
 {
-    uint32_t parents = parents_for(svc->slots);
+    uint32_t children = svc->slots;
 
     if (!svc->indexed) {
         return best_of_slots(svc, 0, svc->slots).server;
     }
-    for (uint32_t parent = 0; parent < parents; parent++) {
-        uint32_t marked = dirty_children(svc, parent);
-        if (marked != 0) {
-            refresh_parent(svc, parent, marked);
+    for (unsigned at = 0;; at++) {
+        uint32_t nodes = over(children);
+        bool top = nodes <= SELECT_FAN;
+        refresh_level(svc, at, children, top);
+        if (top) {
+            return best_of_nodes(svc, svc->index->levels[at].nodes, 0, nodes).server;
+        }
+        children = nodes;
+    }
+}
+
+/* A place for count items of size in the block, which starts aligned for any type; nodes
+ * come first, the smaller items behind them. */
+static void *carve(char **at, uint32_t count, size_t size)
+{
+    void *place = *at;
+
+    *at += count * size;
+    return place;
+}
+
+static size_t bytes_for(uint32_t capacity)
+{
+    size_t bytes = 0;
+
+    for (uint32_t nodes = over(capacity);; nodes = over(nodes)) {
+        bytes += nodes * (sizeof(struct load_node) + sizeof(uint32_t) + sizeof(bool));
+        if (nodes <= SELECT_FAN) {
+            return bytes;
         }
     }
-    memset(svc->dirty, 0, dirty_words(svc->slots) * sizeof(*svc->dirty));
-    return best_node(svc->nodes, parents, svc->narrow).server;
+}
+
+static void lay_out(struct load_index *index, uint32_t capacity)
+{
+    char *at = index->block;
+    uint32_t counts[SELECT_LEVELS];
+    unsigned levels = 0;
+
+    for (uint32_t nodes = over(capacity);; nodes = over(nodes)) {
+        counts[levels++] = nodes;
+        if (nodes <= SELECT_FAN) {
+            break;
+        }
+    }
+    for (unsigned i = 0; i < levels; i++) {
+        index->levels[i].nodes = carve(&at, counts[i], sizeof(struct load_node));
+    }
+    for (unsigned i = 0; i < levels; i++) {
+        index->levels[i].queue = carve(&at, counts[i], sizeof(uint32_t));
+    }
+    for (unsigned i = 0; i < levels; i++) {
+        index->levels[i].queued = carve(&at, counts[i], sizeof(bool));
+    }
 }
 
 int locus_select_resize(struct locus_service *svc, uint32_t capacity)
 {
-    struct load_node *nodes = alloc_bytes(&svc->allocator, nodes_bytes(capacity));
-    uint64_t *dirty =
-        alloc_zeroed(&svc->allocator, dirty_words(capacity) * sizeof(*dirty));
+    struct load_index *index = alloc_zeroed(&svc->allocator, sizeof(*index));
 
-    if (nodes == NULL || dirty == NULL) {
-        release(&svc->allocator, nodes, nodes_bytes(capacity));
-        release(&svc->allocator, dirty, dirty_words(capacity) * sizeof(*dirty));
+    if (index == NULL) {
         return LOCUS_ENOMEM;
     }
+    index->block_bytes = bytes_for(capacity);
+    index->block = alloc_zeroed(&svc->allocator, index->block_bytes);
+    if (index->block == NULL) {
+        release(&svc->allocator, index, sizeof(*index));
+        return LOCUS_ENOMEM;
+    }
+    lay_out(index, capacity);
     locus_select_fini(svc);
-    svc->nodes = nodes;
-    svc->dirty = dirty;
+    svc->index = index;
     return LOCUS_OK;
 }
 
 void locus_select_fini(struct locus_service *svc)
 {
-    release(&svc->allocator, svc->nodes, nodes_bytes(svc->capacity));
-    release(&svc->allocator, svc->dirty,
-            dirty_words(svc->capacity) * sizeof(*svc->dirty));
-    svc->nodes = NULL;
-    svc->dirty = NULL;
+    if (svc->index != NULL) {
+        release(&svc->allocator, svc->index->block, svc->index->block_bytes);
+        release(&svc->allocator, svc->index, sizeof(*svc->index));
+        svc->index = NULL;
+    }
 }
 
 void locus_select_reset(struct locus_service *svc)
@@ -164,7 +204,7 @@ void locus_select_reset(struct locus_service *svc)
     uint64_t cost_max = load->base + most * INT32_MAX;
     svc->narrow = svc->weight_max <= UINT64_MAX / cost_max;
     svc->indexed = svc->slots > SELECT_SCAN;
-    if (svc->indexed) {
-        memset(svc->dirty, 0xff, dirty_words(svc->slots) * sizeof(*svc->dirty));
+    for (uint32_t i = 0; svc->indexed && i < svc->slots; i += SELECT_FAN) {
+        select_changed(svc, i);
     }
 }

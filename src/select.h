@@ -49,10 +49,11 @@ static inline bool should_spill(const struct locus_service *svc,
 }
 
 /*
- * The index, for more than SELECT_SCAN servers: the best of every 32 servers, and the best of
- * every 32 of those, recomputed only when somebody asks. A change of a server costs one bit.
+ * The index, for more than SELECT_SCAN servers: a tree of the best of every SELECT_FAN
+ * servers, the best of every SELECT_FAN of those, and so on, recomputed only where something
+ * has changed and only when somebody asks. A change of a server queues its leaf, once.
  */
-enum { SELECT_SCAN = 64, SELECT_FAN = 32 };
+enum { SELECT_SCAN = 32, SELECT_FAN = 8, SELECT_LEVELS = 8 };
 
 struct load_node {
     uint64_t cost, rank;
@@ -60,12 +61,32 @@ struct load_node {
     uint32_t server;
 };
 
+struct load_level {
+    struct load_node *nodes;
+    uint32_t *queue; /* nodes to recompute, each at most once */
+    bool *queued;
+    uint32_t queue_length;
+};
+
+struct load_index {
+    struct load_level levels[SELECT_LEVELS];
+    void *block; /* what all of them lie in */
+    size_t block_bytes;
+};
+
+static inline void load_level_queue(struct load_level *level, uint32_t node)
+{
+    if (!level->queued[node]) {
+        level->queued[node] = true;
+        level->queue[level->queue_length++] = node;
+    }
+}
+
 /* A server's cost, divisor or rank has changed. */
 static inline void select_changed(struct locus_service *svc, uint32_t server)
 {
     if (svc->indexed) {
-        uint32_t leaf = server / SELECT_FAN;
-        svc->dirty[leaf / 64] |= (uint64_t)1 << leaf % 64;
+        load_level_queue(&svc->index->levels[0], server / SELECT_FAN);
     }
 }
 

@@ -251,8 +251,9 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
 
 /* ---- picks ---- */
 
-static uint32_t decide(struct locus_service *svc, const struct locus_request *request,
-                       struct locus_pick *pick)
+static inline uint32_t decide(struct locus_service *svc,
+                              const struct locus_request *request,
+                              struct locus_pick *pick)
 {
     pick->why = 0;
     pick->trimmed = LOCUS_NO_SERVER;

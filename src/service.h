@@ -98,10 +98,9 @@ struct locus_service {
     uint32_t weight_max; /* no server ever had a higher weight */
     uint32_t under_half; /* servers with 2 * spill load < weight */
 
-    struct load_node *nodes; /* the selection index, see select.c */
-    uint64_t *dirty;
-    bool indexed; /* enough servers for it */
-    bool narrow;  /* no product of cost and weight exceeds 64 bits */
+    struct load_index *index; /* the selection index, see select.c */
+    bool indexed;             /* enough servers for it */
+    bool narrow;              /* no product of cost and weight exceeds 64 bits */
 
     const struct sched_ops *ops;
     uint32_t flags;

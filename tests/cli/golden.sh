@@ -5,7 +5,7 @@
 # output byte for byte against the recorded one (NAME.SUFFIX). Either may be compressed.
 # TAP; a script without a recording fails.
 set -u
-locus=$1
+locus=$(realpath "$1")
 dir=$2
 rules=$3
 suffix=$4

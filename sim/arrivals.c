@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include "arrivals.h"
+
+#include <endian.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "departures.h"
+#include "options.h"
+
+__extension__ typedef unsigned __int128 figure_time;
+
+static bool split_prefix(const char *text, const char *prefix, const char **rest)
+{
+    size_t length = strlen(prefix);
+
+    *rest = text + length;
+    return strncmp(text, prefix, length) == 0;
+}
+
+bool duration_model_parse(const char *text, struct duration_model *out)
+{
+    const char *rest;
+
+    memset(out, 0, sizeof(*out));
+    if (split_prefix(text, "const:", &rest)) {
+        out->kind = DURATION_CONST;
+        return read_duration_ns(rest, strlen(rest), &out->time_ns);
+    }
+    if (split_prefix(text, "rate:", &rest)) {
+        out->kind = DURATION_RATE;
+        return read_bytes(rest, strlen(rest), &out->bytes_per_s) &&
+               out->bytes_per_s > 0;
+    }
+    if (split_prefix(text, "lognormal:", &rest)) {
+        size_t median = strcspn(rest, ":");
+        out->kind = DURATION_LOGNORMAL;
+        return rest[median] == ':' && read_duration_ns(rest, median, &out->time_ns) &&
+               read_decimal(rest + median + 1, strlen(rest + median + 1), 3,
+                            &out->sigma_milli) &&
+               out->sigma_milli <= 10000;
+    }
+    return false;
+}
+
+/* A well-mixed number per record, the same in every pass and for every policy. */
+static uint64_t dice(uint64_t seed, uint64_t ordinal)
+{
+    uint64_t x = seed + 0x9e3779b97f4a7c15u * (ordinal + 1);
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t as_time(double ns)
+{
+    return ns >= 9.2e18 ? (uint64_t)9200000000000000000 : (uint64_t)ns;
+}
+
+static uint64_t model_duration(const struct arrival_source *source,
+                               const struct record *r)
+{
+    const struct duration_model *model = &source->options.duration;
+
+    switch (model->kind) {
+    case DURATION_CONST:
+        return model->time_ns;
+    case DURATION_RATE:
+        return as_time((double)r->bytes * 1e9 / (double)model->bytes_per_s);
+    case DURATION_LOGNORMAL: {
+        /* Box-Muller, from the two halves of one throw. */
+        uint64_t throw = dice(source->options.seed, source->counts.arrivals);
+        double u = ((double)(throw >> 32) + 1) / 4294967296.0;
+        double v = (double)(throw &UINT32_MAX) / 4294967296.0;
+        double z = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+        double sigma = (double)model->sigma_milli / 1000;
+        return as_time((double)model->time_ns * exp(sigma * z));
+    }
+    }
+    return 0;
+}
+
+static union locus_key name_key(uint8_t family, const union locus_key *key)
+{
+    if (family == LOCUS_NAME) {
+        return *key;
+    }
+    if (family == LOCUS_IPV4) {
+        uint32_t address = htobe32(key->ipv4);
+        return locus_key_from_name(&address, sizeof(address));
+    }
+    return locus_key_from_name(key->bytes, sizeof(key->bytes));
+}
+
+/* A key of any family as one of the service's. */
+static union locus_key service_key(enum locus_family service, uint8_t family,
+                                   const union locus_key *key)
+{
+    union locus_key out = {.words = {0, 0}};
+
+    if (service == LOCUS_NAME) {
+        return name_key(family, key);
+    }
+    out.ipv4 =
+        family == LOCUS_IPV4 ? key->ipv4 : (uint32_t)name_key(family, key).words[0];
+    return out;
+}
+
+static bool chosen(enum proto_choice choice, uint8_t proto)
+{
+    /* Requests of a proxy or web server say no protocol: they came over TCP. */
+    bool tcp = proto == PROTO_TCP || proto == PROTO_UNKNOWN;
+
+    switch (choice) {
+    case CHOOSE_TCP:
+        return tcp;
+    case CHOOSE_UDP:
+        return proto == PROTO_UDP;
+    case CHOOSE_ALL:
+        return true;
+    }
+    return false;
+}
+
+static uint64_t start_time(struct arrival_source *source, const struct record *r)
+{
+    uint64_t start_ns =
+        r->start_ns > source->first_ns ? r->start_ns - source->first_ns : 0;
+
+    if (source->options.speed_milli != 1000) {
+        start_ns =
+            (uint64_t)((figure_time)start_ns * 1000 / source->options.speed_milli);
+    }
+    return start_ns;
+}
+
+static bool convert(struct arrival_source *source, const struct record *r,
+                    struct arrival *a)
+{
+    struct arrival_counts *counts = &source->counts;
+
+    a->start_ns = start_time(source, r);
+    if (a->start_ns < counts->last_ns) {
+        a->start_ns = counts->last_ns;
+    }
+    counts->last_ns = a->start_ns;
+    if ((r->flags & RECORD_HAS_DURATION) != 0) {
+        a->duration_ns = r->duration_ns;
+    } else {
+        a->duration_ns = model_duration(source, r);
+        counts->without_duration++;
+    }
+    counts->without_bytes += (r->flags & RECORD_HAS_BYTES) == 0;
+    a->bytes = r->bytes;
+    a->udp = r->proto == PROTO_UDP;
+    a->request.dst = service_key(source->family, r->dst_family, &r->dst);
+    a->request.src = service_key(source->family, r->src_family, &r->src);
+    a->request.src_port = r->src_port;
+    a->destination = intern_id(&source->destinations, r->dst_family, &r->dst);
+    counts->arrivals++;
+    return a->destination != INTERN_NONE;
+}
+
+int arrivals_open(struct arrival_source *source, struct trace *trace,
+                  const struct arrival_options *options)
+{
+    uint64_t seed[2] = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
+
+    /* Without entropy the fixed seed does: it protects speed, never results. */
+    if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) < 0) {
+        seed[0] ^= options->seed;
+    }
+    memset(source, 0, sizeof(*source));
+    source->trace = trace;
+    source->options = *options;
+    source->family = trace_summary(trace)->all_ipv4 ? LOCUS_IPV4 : LOCUS_NAME;
+    source->first_ns = trace_summary(trace)->first_ns;
+    source->records = malloc(ARRIVAL_BATCH * sizeof(*source->records));
+    if (source->records == NULL ||
+        intern_init(&source->destinations, seed) != LOCUS_OK) {
+        free(source->records);
+        source->records = NULL;
+        return LOCUS_ENOMEM;
+    }
+    return LOCUS_OK;
+}
+
+void arrivals_close(struct arrival_source *source)
+{
+    free(source->records);
+    intern_fini(&source->destinations);
+}
+
+ssize_t arrivals_next(struct arrival_source *source, struct arrival *batch)
+{
+    ssize_t used = 0;
+
+    while (used == 0) {
+        ssize_t got = trace_next(source->trace, source->records, ARRIVAL_BATCH);
+        if (got <= 0) {
+            return got;
+        }
+        for (ssize_t i = 0; i < got; i++) {
+            const struct record *r = &source->records[i];
+            if (!chosen(source->options.proto, r->proto)) {
+                source->counts.other_protocols++;
+            } else if (!convert(source, r, &batch[used++])) {
+                fprintf(stderr, "locus: out of memory for %u destinations\n",
+                        source->destinations.count);
+                return -1;
+            }
+        }
+    }
+    return used;
+}
+
+bool arrivals_rewind(struct arrival_source *source)
+{
+    source->counts = (struct arrival_counts){0};
+    return trace_rewind(source->trace);
+}
+
+/* ---- concurrency ----------------------------------------------------------------- */
+
+struct levels {
+    uint64_t *time_ns; /* spent with that many active */
+    size_t count;
+    size_t level;
+    uint64_t now_ns;
+};
+
+static bool reach(struct levels *levels, size_t level)
+{
+    if (level >= levels->count) {
+        size_t count = levels->count == 0 ? 1024 : 2 * levels->count;
+        uint64_t *time_ns = realloc(levels->time_ns, count * sizeof(*time_ns));
+        if (time_ns == NULL) {
+            return false;
+        }
+        memset(time_ns + levels->count, 0, (count - levels->count) * sizeof(*time_ns));
+        levels->time_ns = time_ns;
+        levels->count = count;
+    }
+    return true;
+}
+
+static void pass_time(struct levels *levels, uint64_t now_ns)
+{
+    levels->time_ns[levels->level] += now_ns - levels->now_ns;
+    levels->now_ns = now_ns;
+}
+
+static void leave(struct levels *levels, struct departures *departures, uint64_t now_ns)
+{
+    struct departure d;
+
+    while (departures_pop(departures, now_ns, &d)) {
+        pass_time(levels, d.at_ns);
+        levels->level--;
+    }
+}
+
+static bool enter(struct levels *levels, struct departures *departures,
+                  const struct arrival *a)
+{
+    uint64_t until_ns;
+
+    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns)) {
+        until_ns = UINT64_MAX;
+    }
+    leave(levels, departures, a->start_ns);
+    pass_time(levels, a->start_ns);
+    levels->level++;
+    return reach(levels, levels->level) &&
+           departures_push(departures, until_ns, 0) == LOCUS_OK;
+}
+
+static int64_t quantile(const struct levels *levels, uint64_t part_ppm)
+{
+    figure_time total = 0, seen = 0;
+    size_t level = 0;
+
+    for (size_t i = 0; i < levels->count; i++) {
+        total += levels->time_ns[i];
+    }
+    while (level + 1 < levels->count) {
+        seen += levels->time_ns[level];
+        if (seen * 1000000 >= total * part_ppm) {
+            break;
+        }
+        level++;
+    }
+    return (int64_t)level;
+}
+
+int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
+                             uint64_t *peak)
+{
+    struct arrival *batch = malloc(ARRIVAL_BATCH * sizeof(*batch));
+    struct departures *departures = malloc(sizeof(*departures));
+    struct levels levels = {0};
+    bool ok = batch != NULL && departures != NULL && reach(&levels, 0);
+    ssize_t got = 0;
+    int64_t result = -1;
+
+    if (departures != NULL) {
+        departures_init(departures);
+    }
+    *peak = 0;
+    while (ok && (got = arrivals_next(source, batch)) > 0) {
+        for (ssize_t i = 0; ok && i < got; i++) {
+            ok = enter(&levels, departures, &batch[i]);
+            *peak = levels.level > *peak ? levels.level : *peak;
+        }
+    }
+    if (!ok) {
+        fprintf(stderr, "locus: out of memory\n");
+    } else if (got == 0) {
+        leave(&levels, departures, UINT64_MAX);
+        result = quantile(&levels, part_ppm);
+    }
+    if (departures != NULL) {
+        departures_fini(departures);
+    }
+    free(departures);
+    free(levels.time_ns);
+    free(batch);
+    return result;
+}

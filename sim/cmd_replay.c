@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locus replay: one trace, many policies, side by side.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "crew.h"
+#include "decisions.h"
+#include "output.h"
+#include "pool_file.h"
+#include "progress.h"
+#include "report.h"
+#include "scenario.h"
+#include "session.h"
+
+enum { HOT_DESTINATIONS = 20, DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
+
+struct replay_args {
+    struct trace_args trace;
+    const char *servers, *pool, *service, *scenario;
+    const char *policies, *rules, *cache;
+    const char *timeline, *decisions, *metrics, *html;
+    int evict, order;
+    bool json, csv, per_server, timing;
+    uint64_t tcpfin_ns, udp_ns, expiration_ns, max_entries, interval_ns, width;
+};
+
+static const char *const order_choices[] = {"file", "reverse", NULL};
+
+#define AT(field) offsetof(struct replay_args, field)
+
+static const struct option_spec options[] = {
+    {"servers", 's', OPTION_STRING, AT(servers), "LIST",
+     "How many servers, or ADDRESS[:PORT][*WEIGHT],... Servers without weights get the "
+     "same "
+     "one, chosen so that all together hold 1.25 times the 99th percentile over time "
+     "of the "
+     "trace's concurrency, at least 2 each.",
+     0, 0, NULL},
+    {"pool", 0, OPTION_STRING, AT(pool), "FILE",
+     "Servers from the output of ipvsadm -S or -Ln, an ipvsadm script, keepalived.conf "
+     "or a "
+     "plain list.",
+     0, 0, NULL},
+    {"service", 0, OPTION_STRING, AT(service), "NAME",
+     "Which of the pool file's services: ADDRESS:PORT or the fwmark's number.", 0, 0,
+     NULL},
+    {"order", 0, OPTION_CHOICE, AT(order), NULL,
+     "The order in which the pool's servers are added (default file); ipvsadm -Ln "
+     "prints "
+     "them newest first, which is taken into account.",
+     0, 0, order_choices},
+    {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
+     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. Default: "
+     "wlc,lblc,lblcr,dh,sh,mh,wrr.",
+     0, 0, NULL},
+    {"rules", 'r', OPTION_STRING, AT(rules), "NAME",
+     "kernel (default), kernel-classic (what most machines run) or article.", 0, 0,
+     NULL},
+    {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
+     "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
+     "remove "
+     "SERVER | fail SERVER | restore SERVER | thresholds SERVER UPPER LOWER | "
+     "scheduler "
+     "NAME.",
+     0, 0, NULL},
+    {"cache", 0, OPTION_STRING, AT(cache), "SIZE",
+     "A cache on each server, 10GiB or 100000objects: shows hit ratios and origin "
+     "traffic.",
+     0, 0, NULL},
+    {"evict", 0, OPTION_CHOICE, AT(evict), NULL, "What that cache drops (default lru).",
+     0, 0, cache_policy_names},
+    {"expiration", 0, OPTION_DURATION, AT(expiration_ns), "TIME",
+     "Destinations idle for so long are forgotten by lblc and lblcr (default 24h).", 0,
+     0, NULL},
+    {"max-entries", 0, OPTION_NUMBER, AT(max_entries), "N",
+     "Bound on the destinations that lblc and lblcr remember (default: as the rules "
+     "say).",
+     1, 1u << 27, NULL},
+    {"tcpfin", 0, OPTION_DURATION, AT(tcpfin_ns), "TIME",
+     "How long a closed TCP connection counts as inactive (default 120s, as ipvsadm "
+     "--set).",
+     0, 0, NULL},
+    {"udp-timeout", 0, OPTION_DURATION, AT(udp_ns), "TIME",
+     "How long a UDP flow counts after its last packet (default 300s).", 0, 0, NULL},
+    {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of the table.", 0, 0,
+     NULL},
+    {"csv", 0, OPTION_FLAG, AT(csv), NULL, "CSV instead of the table.", 0, 0, NULL},
+    {"per-server", 0, OPTION_FLAG, AT(per_server), NULL,
+     "Each server's shares too, in the table and in --metrics.", 0, 0, NULL},
+    {"html", 0, OPTION_STRING, AT(html), "FILE", "A page with charts, in one file.", 0,
+     0, NULL},
+    {"timeline", 0, OPTION_STRING, AT(timeline), "FILE",
+     "The course as CSV: per interval, policy and server.", 0, 0, NULL},
+    {"interval", 0, OPTION_DURATION, AT(interval_ns), "TIME",
+     "Of --timeline and --html (default: some 200 over the trace).", 0, 0, NULL},
+    {"decisions", 0, OPTION_STRING, AT(decisions), "FILE",
+     "Every pick and why, as CSV: policy,time_us,destination,server,why,cache.", 0, 0,
+     NULL},
+    {"metrics", 0, OPTION_STRING, AT(metrics), "FILE",
+     "The figures as Prometheus text.", 0, 0, NULL},
+    {"width", 0, OPTION_NUMBER, AT(width), "N",
+     "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
+    {"timing", 0, OPTION_FLAG, AT(timing), NULL,
+     "CPU time per connection of each policy, on stderr.", 0, 0, NULL},
+    TRACE_ARGS_OPTIONS(struct replay_args, trace),
+    {.name = NULL},
+};
+
+/* Everything of one run of the command, so that one place frees it. */
+struct replay {
+    struct replay_args args;
+    struct session session;
+    const struct locus_rules *rules;
+    struct cache_config cache;
+    struct policy policies[POLICIES_MAX];
+    size_t policy_count;
+    struct crew_member *members;
+    struct timeline *timelines;
+    struct decisions *decisions;
+    struct arrival_counts counts;
+    uint64_t phase_ns[PHASES_MAX];
+    size_t phase_count;
+    struct report report;
+};
+
+static int out_of_memory(void)
+{
+    fprintf(stderr, "locus replay: out of memory\n");
+    return EXIT_RUNTIME;
+}
+
+/* ---- what was asked for ---------------------------------------------------------- */
+
+static int unknown_policy(const char *name, size_t length)
+{
+    fprintf(stderr, "locus replay: --policy: no policy '%.*s'; there are", (int)length,
+            name);
+    for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {
+        fprintf(stderr, " %s", policy_name(i, NULL));
+    }
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static int read_policies(struct replay *replay)
+{
+    const char *text = replay->args.policies;
+
+    if (text == NULL) {
+        text = "wlc,lblc,lblcr,dh,sh,mh,wrr";
+    }
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        if (replay->policy_count == POLICIES_MAX) {
+            return usage_error("replay", "--policy: more than %d policies",
+                               POLICIES_MAX);
+        }
+        if (!policy_parse(text, length, &replay->policies[replay->policy_count])) {
+            return unknown_policy(text, length);
+        }
+        replay->policy_count++;
+        text += length;
+        if (*text == '\0') {
+            return EXIT_OK;
+        }
+    }
+}
+
+static int read_rules(struct replay *replay)
+{
+    replay->rules = locus_rules_find(replay->args.rules);
+    if (replay->rules == NULL) {
+        return usage_error(
+            "replay", "--rules: expected kernel, kernel-classic or article, not '%s'",
+            replay->args.rules);
+    }
+    if (replay->args.rules == NULL) {
+        replay->args.rules = locus_rules_name(0);
+    }
+    return EXIT_OK;
+}
+
+static int read_cache(struct replay *replay)
+{
+    if (replay->args.cache == NULL) {
+        return EXIT_OK;
+    }
+    replay->cache.policy = (enum cache_policy)replay->args.evict;
+    if (!cache_capacity_parse(replay->args.cache, &replay->cache)) {
+        return usage_error(
+            "replay",
+            "--cache: expected a size such as 10GiB or 100000objects, not "
+            "'%s'",
+            replay->args.cache);
+    }
+    return EXIT_OK;
+}
+
+static int read_servers(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    struct server_list *list = &replay->session.servers;
+    int status;
+
+    if ((args->servers != NULL) == (args->pool != NULL)) {
+        return usage_error("replay", "say which servers: either --servers or --pool");
+    }
+    if (args->pool != NULL) {
+        status =
+            pool_file_read("replay", args->pool, args->service, args->order == 1, list);
+    } else if (args->service != NULL) {
+        return usage_error("replay", "--service is for --pool");
+    } else {
+        status = servers_parse("replay", args->servers, list);
+    }
+    if (status == EXIT_OK && args->scenario != NULL) {
+        status = scenario_read("replay", args->scenario, list);
+    }
+    return status;
+}
+
+static int read_request(struct replay *replay, size_t paths)
+{
+    int status = read_policies(replay);
+
+    if (paths == 0) {
+        return usage_error("replay", "which trace? ('-' is stdin)");
+    }
+    if (replay->args.json && replay->args.csv) {
+        return usage_error("replay", "--json and --csv exclude each other");
+    }
+    if (status == EXIT_OK) {
+        status = read_rules(replay);
+    }
+    if (status == EXIT_OK) {
+        status = read_cache(replay);
+    }
+    if (status == EXIT_OK) {
+        status = read_servers(replay);
+    }
+    return status;
+}
+
+/* ---- the run --------------------------------------------------------------------- */
+
+static int choose_interval(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    const struct trace_summary *t = replay->session.summary;
+    uint64_t span_ns = t->end_ns > t->first_ns ? t->end_ns - t->first_ns : 0;
+
+    if (args->timeline == NULL && args->html == NULL) {
+        replay->args.interval_ns = 0;
+        return EXIT_OK;
+    }
+    if (args->interval_ns == 0) {
+        replay->args.interval_ns = timeline_choose_interval(span_ns);
+    }
+    if (span_ns / replay->args.interval_ns >= TIMELINE_MAX) {
+        return usage_error("replay",
+                           "--interval: too short: %" PRIu64 " intervals, at most %d",
+                           span_ns / replay->args.interval_ns, TIMELINE_MAX);
+    }
+    return EXIT_OK;
+}
+
+static int make_engine(struct replay *replay, size_t i)
+{
+    const struct replay_args *args = &replay->args;
+    struct engine_config config = {
+        .policy = &replay->policies[i],
+        .rules = replay->rules,
+        .family = replay->session.source.family,
+        .expiration_ns =
+            args->expiration_ns > INT64_MAX ? INT64_MAX : (int64_t)args->expiration_ns,
+        .max_entries = (uint32_t)args->max_entries,
+        .seed = args->trace.seed,
+        .servers = &replay->session.servers,
+        .tcpfin_ns = args->tcpfin_ns,
+        .udp_ns = args->udp_ns,
+        .cache = replay->cache,
+        .phases = true,
+        .interval_ns = args->interval_ns,
+    };
+
+    if (args->interval_ns != 0) {
+        config.interval = timeline_note;
+        config.interval_arg = &replay->timelines[i];
+        if (timeline_init(&replay->timelines[i], (uint32_t)config.servers->count) !=
+            LOCUS_OK) {
+            return out_of_memory();
+        }
+    }
+    if (args->decisions != NULL) {
+        config.decision = decisions_note;
+        config.decision_arg = &replay->decisions[i];
+        if (!decisions_init(&replay->decisions[i], replay->cache.capacity > 0)) {
+            fprintf(stderr, "locus replay: cannot make a temporary file\n");
+            return EXIT_RUNTIME;
+        }
+    }
+    int status = engine_create(&config, &replay->members[i].engine);
+    if (status != LOCUS_OK) {
+        fprintf(stderr, "locus replay: %s: %s\n", replay->policies[i].text,
+                locus_strerror(status));
+        return status == LOCUS_ENOMEM ? EXIT_RUNTIME : EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+static void show_replaying(void *arg, uint64_t arrivals)
+{
+    progress_update(arg, arrivals);
+}
+
+static int run_engines(struct replay *replay)
+{
+    struct progress progress;
+    int status;
+
+    progress_begin(&progress, "replaying", "connections",
+                   replay->session.summary->records);
+    status = crew_run(&replay->session.source, replay->members, replay->policy_count,
+                      &progress_stop, show_replaying, &progress);
+    progress_end(&progress);
+    for (size_t i = 0; i < replay->policy_count && status == 0; i++) {
+        if (replay->members[i].status != LOCUS_OK) {
+            fprintf(stderr, "locus replay: %s: %s\n", replay->policies[i].text,
+                    locus_strerror(replay->members[i].status));
+            return EXIT_RUNTIME;
+        }
+    }
+    replay->counts = replay->session.source.counts;
+    if (status == 0 && replay->counts.arrivals == 0) {
+        fprintf(stderr,
+                "locus replay: no connection to replay: all %" PRIu64
+                " records are of other protocols (see --proto)\n",
+                replay->counts.other_protocols);
+        return EXIT_EMPTY;
+    }
+    return status == 0 ? EXIT_OK : EXIT_RUNTIME;
+}
+
+static int replay_trace(struct replay *replay)
+{
+    size_t count = replay->policy_count;
+    int status = choose_interval(replay);
+
+    replay->members = calloc(count, sizeof(*replay->members));
+    replay->timelines = calloc(count, sizeof(*replay->timelines));
+    replay->decisions = calloc(count, sizeof(*replay->decisions));
+    replay->report.policies = calloc(count, sizeof(*replay->report.policies));
+    if (replay->members == NULL || replay->timelines == NULL ||
+        replay->decisions == NULL || replay->report.policies == NULL) {
+        return out_of_memory();
+    }
+    for (size_t i = 0; status == EXIT_OK && i < count; i++) {
+        status = make_engine(replay, i);
+    }
+    return status == EXIT_OK ? run_engines(replay) : status;
+}
+
+/* ---- the report ------------------------------------------------------------------ */
+
+static void list_phases(struct replay *replay)
+{
+    const struct server_list *list = &replay->session.servers;
+
+    replay->phase_ns[0] = 0;
+    replay->phase_count = 1;
+    for (size_t i = 0; i < list->event_count && replay->phase_count < PHASES_MAX; i++) {
+        if (list->events[i].at_ns > replay->phase_ns[replay->phase_count - 1]) {
+            replay->phase_ns[replay->phase_count++] = list->events[i].at_ns;
+        }
+    }
+}
+
+static int report_policy(struct replay *replay, size_t i)
+{
+    struct policy_report *p = &replay->report.policies[i];
+    const struct recorder *r = engine_recorder(replay->members[i].engine);
+
+    p->name = replay->policies[i].text;
+    p->has_map = policy_has_map(&replay->policies[i]);
+    p->recorder = r;
+    p->phase_count = r->phase_count;
+    p->phases = calloc(r->phase_count, sizeof(*p->phases));
+    p->servers = calloc(r->server_count, sizeof(*p->servers));
+    if (p->phases == NULL || p->servers == NULL) {
+        return out_of_memory();
+    }
+    recorder_figures(r, SIZE_MAX, &p->total);
+    recorder_server_figures(r, SIZE_MAX, p->servers);
+    for (size_t phase = 0; phase < r->phase_count; phase++) {
+        recorder_figures(r, phase, &p->phases[phase]);
+    }
+    if (replay->args.interval_ns != 0) {
+        p->timeline = &replay->timelines[i];
+        if (p->timeline->status != LOCUS_OK) {
+            return out_of_memory();
+        }
+    }
+    return EXIT_OK;
+}
+
+static int make_report(struct replay *replay, char *const *paths, size_t path_count)
+{
+    const struct replay_args *args = &replay->args;
+    const struct session *session = &replay->session;
+    struct report *report = &replay->report;
+    int status = EXIT_OK;
+
+    list_phases(replay);
+    report->paths = paths;
+    report->path_count = path_count;
+    report->trace = session->summary;
+    report->counts = &replay->counts;
+    report->arrivals = &session->arrival_options;
+    report->servers = &session->servers;
+    report->rules = args->rules;
+    report->tcpfin_ns = args->tcpfin_ns;
+    report->udp_ns = args->udp_ns;
+    report->expiration_ns = args->expiration_ns;
+    report->cache = replay->cache;
+    report->weights_from_trace = session->weights_from_trace;
+    report->concurrency_p99 = (uint64_t)session->concurrency_p99;
+    report->concurrency_peak = session->concurrency_peak;
+    report->interrupted = progress_stop != 0;
+    report->pool = args->pool;
+    report->policy_count = replay->policy_count;
+    report->phase_ns = replay->phase_ns;
+    report->phase_count = replay->phase_count;
+    for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
+        status = report_policy(replay, i);
+    }
+    return status;
+}
+
+static int terminal_width(uint64_t wanted)
+{
+    struct winsize size;
+
+    if (wanted != 0) {
+        return (int)wanted;
+    }
+    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col >= 40) {
+        return size.ws_col;
+    }
+    return DEFAULT_WIDTH;
+}
+
+static void write_timeline(const struct replay *replay, FILE *out)
+{
+    report_timeline(out, &replay->report);
+}
+
+static void write_metrics(const struct replay *replay, FILE *out)
+{
+    report_metrics(out, &replay->report, replay->args.per_server);
+}
+
+/* One file that was asked for; path NULL: it was not. An exit_code. */
+static int write_file(const struct replay *replay, const char *path,
+                      void (*write)(const struct replay *replay, FILE *out))
+{
+    if (path == NULL) {
+        return EXIT_OK;
+    }
+    FILE *out = output_open("replay", path);
+    if (out == NULL) {
+        return EXIT_RUNTIME;
+    }
+    write(replay, out);
+    return output_close("replay", path, out) ? EXIT_OK : EXIT_RUNTIME;
+}
+
+static int write_decisions(struct replay *replay)
+{
+    const char *path = replay->args.decisions;
+    bool ok = true;
+
+    if (path == NULL) {
+        return EXIT_OK;
+    }
+    FILE *out = output_open("replay", path);
+    if (out == NULL) {
+        return EXIT_RUNTIME;
+    }
+    decisions_header(out);
+    for (size_t i = 0; ok && i < replay->policy_count; i++) {
+        ok = decisions_write(&replay->decisions[i], out, replay->policies[i].text,
+                             &replay->session.servers, &replay->session.source);
+    }
+    if (!ok) {
+        fprintf(stderr, "locus replay: the temporary file of the decisions failed\n");
+    }
+    return output_close("replay", path, out) && ok ? EXIT_OK : EXIT_RUNTIME;
+}
+
+static int write_main(const struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    struct table_options table = {
+        .width = (size_t)terminal_width(args->width),
+        .per_server = args->per_server,
+    };
+
+    if (args->csv) {
+        report_csv(stdout, &replay->report);
+    } else if (!args->json) {
+        report_table(stdout, &replay->report, &table);
+    } else if (!report_json(stdout, &replay->report) && !ferror(stdout)) {
+        return out_of_memory();
+    }
+    return EXIT_OK;
+}
+
+static void print_timing(const struct replay *replay)
+{
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        fprintf(stderr, "%-10s %7.1f ns CPU per connection, opened and closed\n",
+                replay->policies[i].text,
+                (double)replay->members[i].cpu_ns / (double)replay->counts.arrivals);
+    }
+}
+
+static int write_all(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    int status = write_main(replay);
+
+    if (status == EXIT_OK) {
+        status = write_file(replay, args->timeline, write_timeline);
+    }
+    if (status == EXIT_OK) {
+        status = write_file(replay, args->metrics, write_metrics);
+    }
+    if (status == EXIT_OK) {
+        status = write_decisions(replay);
+    }
+    if (args->timing) {
+        print_timing(replay);
+    }
+    if (status == EXIT_OK && progress_stop != 0) {
+        fprintf(stderr,
+                "locus replay: interrupted: the first %" PRIu64 " connections\n",
+                replay->counts.arrivals);
+        return EXIT_RUNTIME;
+    }
+    return status;
+}
+
+static void replay_free(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        if (replay->report.policies != NULL) {
+            free(replay->report.policies[i].phases);
+            free(replay->report.policies[i].servers);
+        }
+        if (replay->members != NULL) {
+            engine_destroy(replay->members[i].engine);
+        }
+        if (replay->timelines != NULL) {
+            timeline_fini(&replay->timelines[i]);
+        }
+        if (replay->decisions != NULL) {
+            decisions_fini(&replay->decisions[i]);
+        }
+    }
+    free(replay->report.policies);
+    free(replay->members);
+    free(replay->timelines);
+    free(replay->decisions);
+    session_fini(&replay->session);
+}
+
+static int run(int argc, char **argv)
+{
+    struct replay replay = {
+        .args =
+            {
+                .trace = TRACE_ARGS_DEFAULT,
+                .tcpfin_ns = TCPFIN_DEFAULT_S * (uint64_t)1000000000,
+                .udp_ns = UDP_DEFAULT_S * (uint64_t)1000000000,
+                .expiration_ns = 86400 * (uint64_t)1000000000,
+            },
+    };
+    struct arguments arguments;
+    int status = options_parse(&cmd_replay, argc, argv, &replay.args, &arguments);
+
+    if (status != 0) {
+        return status < 0 ? EXIT_OK : status;
+    }
+    session_init(&replay.session, "replay");
+    progress_catch_interrupt();
+    status = read_request(&replay, arguments.count);
+    if (status == EXIT_OK) {
+        status = session_open(&replay.session, &replay.args.trace, arguments.items,
+                              arguments.count);
+    }
+    if (status == EXIT_OK) {
+        status = session_weights(&replay.session, 125);
+    }
+    if (status == EXIT_OK) {
+        status = replay_trace(&replay);
+    }
+    if (status == EXIT_OK) {
+        status = make_report(&replay, arguments.items, arguments.count);
+    }
+    if (status == EXIT_OK) {
+        status = write_all(&replay);
+    }
+    replay_free(&replay);
+    return status;
+}
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .summary = "replay a trace under several policies and compare them",
+    .usage = "[options] TRACE...",
+    .description =
+        "Reads logs of connections or requests, sorts them by their start, and lets "
+        "each "
+        "policy spread them over the servers, all side by side: what would have "
+        "happened "
+        "with another 'ipvsadm -s'? '-' is stdin; compressed files are read as they "
+        "are.\n"
+        "\n"
+        "Every policy gets a row. conns: connections given to a server. stuck: of the "
+        "connections to a destination seen before, how many went where the previous "
+        "one "
+        "went; warm: how many went to any server that knows the destination, which is "
+        "what "
+        "a cache sees. moves: how many went to a server that did not, though one that "
+        "did "
+        "was available. imbal: the highest load over the mean load (load is active "
+        "connections divided by weight), averaged over time; 1.00 is even. repl: "
+        "servers "
+        "per destination. peak: most active connections on one server. above: how much "
+        "of "
+        "the time servers had more of them than their weight. Wider terminals show "
+        "more.\n"
+        "\n"
+        "High stuck and warm with a low imbal is what one looks for: lblc and lblcr "
+        "give up "
+        "locality only when a server is above its weight while another is below half "
+        "of its "
+        "own, so weights must mean capacity. Compare with dh, which never moves, and "
+        "wlc, "
+        "which knows no destinations.",
+    .options = options,
+    .examples =
+        "# four servers, three policies\n"
+        "locus replay --servers 4 --policy wlc,lblc,lblcr access.log\n"
+        "# the servers that are running, and what a 10 GiB cache on each would do\n"
+        "ipvsadm -S -n > pool.rules\n"
+        "locus replay --pool pool.rules --cache 10GiB access.log\n"
+        "# for a program\n"
+        "locus replay --servers 10.0.0.1:80*40,10.0.0.2:80*20 --json conn.log.gz",
+    .run = run,
+};

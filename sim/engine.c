@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "departures.h"
+
+enum { PREFETCH_AHEAD = 8 };
+
+/* Connections between FIN and oblivion, all for the same time: first in, first out. */
+struct inactive {
+    uint64_t gone_ns;
+    uint32_t handle;
+};
+
+struct inactive_queue {
+    struct inactive *ring;
+    size_t capacity;   /* a power of two, or 0 */
+    size_t head, tail; /* counted up; index = & (capacity - 1) */
+};
+
+struct engine {
+    struct engine_config config;
+    struct locus_service *svc;
+    const struct policy_ops *ops; /* NULL: the service decides */
+    void *ops_state;
+    struct recorder recorder;
+    struct cache **caches; /* by server; NULL without a cache model */
+
+    uint32_t server_count;
+    uint32_t *handles; /* by server; LOCUS_NO_SERVER: not in service */
+    uint32_t *numbers; /* server by handle */
+    size_t number_count;
+    struct locus_server_config *specs; /* by server: what it has or comes back with */
+    bool thresholds; /* any server has one, so that availability must be asked for */
+
+    struct departures departures; /* payload: 2 * handle + is UDP */
+    struct inactive_queue inactive;
+
+    uint64_t next_ns; /* nothing of its own happens before */
+    uint64_t tick_ns, event_ns, interval_ns;
+    size_t event;                /* the next one */
+    uint64_t last_ns;            /* of all departures of active connections */
+    uint64_t phase_ns;           /* when the phase began */
+    uint64_t expired, forgotten; /* counted to a phase already */
+};
+
+const struct recorder *engine_recorder(const struct engine *engine)
+{
+    return &engine->recorder;
+}
+
+const struct engine_config *engine_settings(const struct engine *engine)
+{
+    return &engine->config;
+}
+
+uint64_t engine_now_ns(const struct engine *engine)
+{
+    return engine->recorder.now_ns;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t add_time(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    /* UINT64_MAX is "never"; the last moment there is comes just before it. */
+    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1
+                                                                   : sum;
+}
+
+static bool available(void *arg, uint32_t server)
+{
+    const struct engine *e = arg;
+    struct locus_server_info info;
+
+    if (e->handles[server] == LOCUS_NO_SERVER || e->specs[server].weight == 0) {
+        return false;
+    }
+    return !e->thresholds ||
+           (locus_server_get(e->svc, e->handles[server], &info) == LOCUS_OK &&
+            !info.overloaded);
+}
+
+/* ---- departures ------------------------------------------------------------------ */
+
+static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
+                         uint32_t handle)
+{
+    if (queue->tail - queue->head == queue->capacity) {
+        size_t capacity = queue->capacity == 0 ? 1024 : 2 * queue->capacity;
+        struct inactive *ring = malloc(capacity * sizeof(*ring));
+        if (ring == NULL) {
+            return LOCUS_ENOMEM;
+        }
+        size_t count = queue->tail - queue->head;
+        for (size_t i = 0; i < count; i++) {
+            ring[i] = queue->ring[(queue->head + i) & (queue->capacity - 1)];
+        }
+        free(queue->ring);
+        *queue =
+            (struct inactive_queue){.ring = ring, .capacity = capacity, .tail = count};
+    }
+    queue->ring[queue->tail++ & (queue->capacity - 1)] =
+        (struct inactive){.gone_ns = gone_ns, .handle = handle};
+    return LOCUS_OK;
+}
+
+static int depart(struct engine *e, uint64_t now_ns)
+{
+    struct inactive_queue *inactive = &e->inactive;
+    struct departure d;
+    int status = LOCUS_OK;
+
+    while (status == LOCUS_OK && departures_pop(&e->departures, now_ns, &d)) {
+        uint32_t handle = d.payload >> 1;
+        recorder_close(&e->recorder, e->numbers[handle], d.at_ns);
+        if ((d.payload & 1) != 0) {
+            status = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
+            continue;
+        }
+        status = locus_conn_move(e->svc, handle, LOCUS_ACTIVE, LOCUS_INACTIVE);
+        if (status == LOCUS_OK) {
+            status =
+                push_inactive(inactive, add_time(d.at_ns, e->config.tcpfin_ns), handle);
+        }
+    }
+    while (status == LOCUS_OK && inactive->head != inactive->tail) {
+        const struct inactive *first =
+            &inactive->ring[inactive->head & (inactive->capacity - 1)];
+        if (first->gone_ns > now_ns) {
+            break;
+        }
+        status = locus_conn_unbind(e->svc, first->handle, LOCUS_INACTIVE);
+        inactive->head++;
+    }
+    return status;
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+/* The map is largest just before something is taken out of it. */
+static void sample_map(struct engine *e)
+{
+    struct tally *tally = e->recorder.tally;
+    struct locus_service_stats stats;
+
+    locus_service_get_stats(e->svc, &stats);
+    if (stats.destinations > tally->map_entries_peak) {
+        tally->map_entries_peak = stats.destinations;
+    }
+    if (stats.map_bytes > tally->map_bytes_peak) {
+        tally->map_bytes_peak = stats.map_bytes;
+    }
+    tally->evicted += stats.expired - e->expired;
+    tally->forgotten += stats.forgotten - e->forgotten;
+    e->expired = stats.expired;
+    e->forgotten = stats.forgotten;
+}
+
+static int remember_number(struct engine *e, uint32_t handle, uint32_t server)
+{
+    if (handle >= e->number_count) {
+        size_t count = 2 * ((size_t)handle + 1);
+        uint32_t *numbers = realloc(e->numbers, count * sizeof(*numbers));
+        if (numbers == NULL) {
+            return LOCUS_ENOMEM;
+        }
+        e->numbers = numbers;
+        e->number_count = count;
+    }
+    e->numbers[handle] = server;
+    return LOCUS_OK;
+}
+
+static int bring_in(struct engine *e, uint32_t server, uint64_t now_ns)
+{
+    uint32_t handle;
+    int status = locus_server_add(e->svc, &e->specs[server], now_ns, &handle);
+
+    if (status == LOCUS_EEXIST) {
+        return LOCUS_OK; /* in service already: an event too many changes nothing */
+    }
+    if (status == LOCUS_OK) {
+        status = remember_number(e, handle, server);
+    }
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    e->handles[server] = handle;
+    recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
+    return LOCUS_OK;
+}
+
+static int take_out(struct engine *e, uint32_t server, uint64_t now_ns)
+{
+    if (e->handles[server] == LOCUS_NO_SERVER) {
+        return LOCUS_OK;
+    }
+    int status = locus_server_remove(e->svc, e->handles[server], now_ns);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    e->handles[server] = LOCUS_NO_SERVER;
+    recorder_set_weight(&e->recorder, server, 0, now_ns);
+    if (e->caches != NULL) {
+        cache_clear(e->caches[server]);
+    }
+    return recorder_fail(&e->recorder, server);
+}
+
+static int edit(struct engine *e, uint32_t server, uint64_t now_ns)
+{
+    if (e->handles[server] == LOCUS_NO_SERVER) {
+        return LOCUS_OK; /* it comes back with what was changed meanwhile */
+    }
+    recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
+    return locus_server_edit(e->svc, e->handles[server], &e->specs[server]);
+}
+
+static int run_event(struct engine *e, const struct server_event *event)
+{
+    struct locus_server_config *spec = &e->specs[event->server];
+
+    switch (event->kind) {
+    case EVENT_ADD:
+        spec->weight = event->weight;
+        spec->upper_threshold = event->upper;
+        spec->lower_threshold = event->lower;
+        return bring_in(e, event->server, event->at_ns);
+    case EVENT_RESTORE:
+        return bring_in(e, event->server, event->at_ns);
+    case EVENT_REMOVE:
+    case EVENT_FAIL:
+        return take_out(e, event->server, event->at_ns);
+    case EVENT_WEIGHT:
+        spec->weight = event->weight;
+        return edit(e, event->server, event->at_ns);
+    case EVENT_THRESHOLDS:
+        spec->upper_threshold = event->upper;
+        spec->lower_threshold = event->lower;
+        return edit(e, event->server, event->at_ns);
+    case EVENT_SCHEDULER:
+        e->ops = NULL;
+        return locus_service_set_scheduler(e->svc, event->scheduler, event->flags,
+                                           event->at_ns);
+    }
+    return LOCUS_EINVAL;
+}
+
+static int run_events(struct engine *e)
+{
+    const struct server_list *list = e->config.servers;
+    int status = LOCUS_OK;
+
+    sample_map(e);
+    /* Events at time zero are how the replay begins, not a change in it. */
+    if (e->config.phases && e->event_ns > e->phase_ns) {
+        e->phase_ns = e->event_ns;
+        status = recorder_phase(&e->recorder, e->event_ns);
+    }
+    while (status == LOCUS_OK && e->event < list->event_count &&
+           list->events[e->event].at_ns <= e->event_ns) {
+        status = run_event(e, &list->events[e->event++]);
+    }
+    e->event_ns =
+        e->event < list->event_count ? list->events[e->event].at_ns : LOCUS_NEVER;
+    e->tick_ns = locus_tick_due(e->svc);
+    return status;
+}
+
+static void run_tick(struct engine *e)
+{
+    sample_map(e);
+    locus_tick(e->svc, e->tick_ns, SIZE_MAX);
+    e->tick_ns = locus_tick_due(e->svc);
+}
+
+static void run_interval(struct engine *e)
+{
+    sample_map(e);
+    recorder_flush(&e->recorder, e->interval_ns);
+    e->config.interval(e->config.interval_arg, e, e->interval_ns);
+    e->interval_ns = add_time(e->interval_ns, e->config.interval_ns);
+}
+
+/* Everything up to and including now_ns but arrivals. */
+static int advance(struct engine *e, uint64_t now_ns)
+{
+    for (;;) {
+        uint64_t due_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
+        int status = depart(e, earlier(now_ns, due_ns));
+        if (status == LOCUS_OK && due_ns > now_ns) {
+            break;
+        }
+        if (status == LOCUS_OK && e->tick_ns == due_ns) {
+            run_tick(e);
+        } else if (status == LOCUS_OK && e->interval_ns == due_ns) {
+            run_interval(e);
+        } else if (status == LOCUS_OK) {
+            status = run_events(e);
+        }
+        if (status != LOCUS_OK) {
+            return status;
+        }
+    }
+    const struct inactive_queue *inactive = &e->inactive;
+    e->next_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
+    e->next_ns = earlier(e->next_ns, e->departures.bound_ns);
+    if (inactive->head != inactive->tail) {
+        e->next_ns =
+            earlier(e->next_ns,
+                    inactive->ring[inactive->head & (inactive->capacity - 1)].gone_ns);
+    }
+    return LOCUS_OK;
+}
+
+/* ---- arrivals -------------------------------------------------------------------- */
+
+static int connect(struct engine *e, const struct arrival *a, struct locus_pick *pick)
+{
+    enum locus_conn_state state = a->udp ? LOCUS_INACTIVE : LOCUS_ACTIVE;
+
+    if (e->ops == NULL) {
+        return locus_connect(e->svc, &a->request, a->start_ns, state, pick);
+    }
+    int status = e->ops->pick(e->ops_state, e->svc, &a->request, a->start_ns, pick);
+    return status == LOCUS_OK ? locus_conn_bind(e->svc, pick->server, state) : status;
+}
+
+static int watch(struct engine *e, uint32_t handle, uint64_t until_ns, bool udp)
+{
+    if (until_ns > e->last_ns) {
+        e->last_ns = until_ns;
+    }
+    int status = departures_push(&e->departures, until_ns, 2 * handle + udp);
+    e->next_ns = earlier(e->next_ns, e->departures.bound_ns);
+    return status;
+}
+
+static int arrive(struct engine *e, const struct arrival *a)
+{
+    struct locus_pick pick;
+    bool hit = false;
+
+    int status = connect(e, a, &pick);
+    if (status == LOCUS_ENOSERVER || status == LOCUS_ERANGE) {
+        e->recorder.tally->refused++;
+        if (e->config.decision != NULL) {
+            e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, &pick,
+                               false);
+        }
+        return LOCUS_OK;
+    }
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    uint32_t server = e->numbers[pick.server];
+    uint64_t until_ns = add_time(a->start_ns, a->duration_ns);
+    recorder_open(&e->recorder, server, a->start_ns);
+    status = recorder_contact(&e->recorder, a->destination, server, a->bytes);
+    if (status == LOCUS_OK && e->caches != NULL) {
+        status = cache_request(e->caches[server], a->destination, a->bytes, &hit);
+        e->recorder.tally->hits += hit;
+        e->recorder.tally->hit_bytes += hit ? a->bytes : 0;
+    }
+    if (status == LOCUS_OK) {
+        status =
+            watch(e, pick.server,
+                  a->udp ? add_time(until_ns, e->config.udp_ns) : until_ns, a->udp);
+    }
+    if (e->config.decision != NULL) {
+        e->config.decision(e->config.decision_arg, a, server, &pick, hit);
+    }
+    return status;
+}
+
+int engine_run(struct engine *engine, const struct arrival *arrivals, size_t count)
+{
+    const struct recorder *r = &engine->recorder;
+    int status = LOCUS_OK;
+
+    for (size_t i = 0; status == LOCUS_OK && i < count; i++) {
+        const struct arrival *a = &arrivals[i];
+        if (i + PREFETCH_AHEAD < count &&
+            a[PREFETCH_AHEAD].destination < r->contact_count) {
+            __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
+        }
+        if (a->start_ns >= engine->next_ns) {
+            status = advance(engine, a->start_ns);
+        }
+        if (status == LOCUS_OK) {
+            status = arrive(engine, a);
+        }
+    }
+    return status;
+}
+
+int engine_finish(struct engine *engine)
+{
+    int status = LOCUS_OK;
+
+    if (engine->last_ns > engine->recorder.now_ns) {
+        status = advance(engine, engine->last_ns);
+    }
+    sample_map(engine);
+    recorder_flush(&engine->recorder, engine->recorder.now_ns);
+    if (status == LOCUS_OK && engine->config.interval != NULL) {
+        engine->config.interval(engine->config.interval_arg, engine, engine->last_ns);
+    }
+    return status;
+}
+
+/* ---- beginning and end ----------------------------------------------------------- */
+
+/* Connections that were there before: nobody knows since when, so they leave evenly over the
+ * time that one of their kind has left at most. */
+enum { FOUND_ACTIVE_S = 900 };
+
+static int take_over(struct engine *e, uint32_t server, const struct server_spec *spec)
+{
+    int status = LOCUS_OK;
+    uint64_t active_ns = FOUND_ACTIVE_S * (uint64_t)1000000000;
+
+    for (uint32_t i = 0; status == LOCUS_OK && i < spec->active; i++) {
+        status = locus_conn_bind(e->svc, e->handles[server], LOCUS_ACTIVE);
+        if (status == LOCUS_OK) {
+            recorder_open(&e->recorder, server, 0);
+            status = departures_push(&e->departures, active_ns / spec->active * (i + 1),
+                                     2 * e->handles[server]);
+        }
+    }
+    for (uint32_t i = 0; status == LOCUS_OK && i < spec->inactive; i++) {
+        status = locus_conn_bind(e->svc, e->handles[server], LOCUS_INACTIVE);
+        if (status == LOCUS_OK) {
+            status = push_inactive(&e->inactive,
+                                   e->config.tcpfin_ns / spec->inactive * (i + 1),
+                                   e->handles[server]);
+        }
+    }
+    return status;
+}
+
+static int make_caches(struct engine *e)
+{
+    if (e->config.cache.capacity == 0) {
+        return LOCUS_OK;
+    }
+    e->caches = calloc(e->server_count, sizeof(*e->caches));
+    if (e->caches == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    for (uint32_t i = 0; i < e->server_count; i++) {
+        int status = cache_create(&e->config.cache, &e->caches[i]);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+    }
+    return LOCUS_OK;
+}
+
+static int make_servers(struct engine *e)
+{
+    const struct server_list *list = e->config.servers;
+    int status = LOCUS_OK;
+
+    for (uint32_t i = 0; i < e->server_count; i++) {
+        const struct server_spec *spec = &list->items[i];
+        e->handles[i] = LOCUS_NO_SERVER;
+        e->specs[i] = (struct locus_server_config){
+            .address = spec->address,
+            .weight = spec->weight,
+            .upper_threshold = spec->upper,
+            .lower_threshold = spec->lower,
+            .tag = i,
+        };
+        e->thresholds = e->thresholds || spec->upper > 0;
+    }
+    for (size_t i = 0; i < list->event_count; i++) {
+        e->thresholds = e->thresholds || list->events[i].upper > 0;
+    }
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
+        if (!list->items[i].later) {
+            status = bring_in(e, i, 0);
+        }
+    }
+    return status;
+}
+
+static int make_service(struct engine *e)
+{
+    const struct engine_config *c = &e->config;
+    struct locus_service_config service = {
+        .scheduler = c->policy->scheduler,
+        .scheduler_flags = c->policy->flags,
+        .family = c->family,
+        .rules = c->rules,
+        .seed = c->seed,
+        .expiration_ns = c->expiration_ns,
+        .max_entries = c->max_entries,
+    };
+    int status = locus_service_create(&service, &e->svc);
+
+    e->ops = c->policy->ops;
+    if (status == LOCUS_OK && e->ops != NULL) {
+        status = e->ops->make(c->seed, &e->ops_state);
+    }
+    return status;
+}
+
+static int make(struct engine *e)
+{
+    int status;
+
+    e->handles = calloc(e->server_count, sizeof(*e->handles));
+    e->specs = calloc(e->server_count, sizeof(*e->specs));
+    if (e->handles == NULL || e->specs == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    status = recorder_init(&e->recorder, e->server_count, available, e);
+    if (status == LOCUS_OK) {
+        status = make_service(e);
+    }
+    if (status == LOCUS_OK) {
+        status = make_caches(e);
+    }
+    if (status == LOCUS_OK) {
+        status = make_servers(e);
+    }
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
+        if (e->handles[i] != LOCUS_NO_SERVER) {
+            status = take_over(e, i, &e->config.servers->items[i]);
+        }
+    }
+    return status;
+}
+
+int engine_create(const struct engine_config *config, struct engine **out)
+{
+    struct engine *e = calloc(1, sizeof(*e));
+
+    *out = NULL;
+    if (e == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    e->config = *config;
+    e->server_count = (uint32_t)config->servers->count;
+    departures_init(&e->departures);
+    int status = e->server_count == 0 ? LOCUS_EINVAL : make(e);
+    if (status != LOCUS_OK) {
+        engine_destroy(e);
+        return status;
+    }
+    e->event_ns = config->servers->event_count > 0 ? config->servers->events[0].at_ns
+                                                   : LOCUS_NEVER;
+    e->interval_ns = config->interval != NULL ? config->interval_ns : LOCUS_NEVER;
+    e->tick_ns = locus_tick_due(e->svc);
+    *out = e;
+    return LOCUS_OK;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; engine->caches != NULL && i < engine->server_count; i++) {
+        cache_destroy(engine->caches[i]);
+    }
+    free(engine->caches);
+    if (engine->config.policy->ops != NULL) {
+        engine->config.policy->ops->destroy(engine->ops_state);
+    }
+    locus_service_destroy(engine->svc);
+    recorder_fini(&engine->recorder);
+    departures_fini(&engine->departures);
+    free(engine->inactive.ring);
+    free(engine->numbers);
+    free(engine->specs);
+    free(engine->handles);
+    free(engine);
+}

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: MIT */
+#include "fields.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#include "record.h"
+
+bool slice_starts(struct slice s, const char *prefix)
+{
+    size_t length = strlen(prefix);
+
+    return s.length >= length && memcmp(s.text, prefix, length) == 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct slice slice_trim(struct slice s)
+{
+    while (s.length > 0 && is_blank(s.text[0])) {
+        s.text++;
+        s.length--;
+    }
+    while (s.length > 0 && is_blank(s.text[s.length - 1])) {
+        s.length--;
+    }
+    return s;
+}
+
+struct slice slice_cut(struct slice s, char separator, struct slice *rest)
+{
+    const char *at = s.length == 0 ? NULL : memchr(s.text, separator, s.length);
+
+    if (at == NULL) {
+        *rest = (struct slice){NULL, 0};
+        return s;
+    }
+    size_t left = (size_t)(at - s.text);
+    *rest = (struct slice){at + 1, s.length - left - 1};
+    return (struct slice){s.text, left};
+}
+
+/* Bytes of word that equal the byte repeated in pattern, as 0x80 each. Exact: no borrow
+ * runs from one byte into the next. */
+static uint64_t equal_bytes(uint64_t word, uint64_t pattern)
+{
+    const uint64_t low7 = 0x7f7f7f7f7f7f7f7full;
+    uint64_t x = word ^ pattern;
+
+    return ~(((x & low7) + low7) | x | low7);
+}
+
+/* Fields of a log are short, so that a memchr() for each costs more than this: eight bytes
+ * at a time, one step per separator found. */
+size_t split_each(struct slice line, char separator, struct slice *fields,
+                  size_t capacity)
+{
+    const uint64_t pattern = 0x0101010101010101ull * (uint8_t)separator;
+    size_t count = 0;
+    size_t start = 0;
+    size_t at = 0;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; at + 8 <= line.length; at += 8) {
+        uint64_t word;
+        memcpy(&word, line.text + at, 8);
+        for (uint64_t hits = equal_bytes(word, pattern); hits != 0; hits &= hits - 1) {
+            size_t end = at + ((size_t)__builtin_ctzll(hits) >> 3);
+            if (count < capacity) {
+                fields[count] = (struct slice){line.text + start, end - start};
+            }
+            count++;
+            start = end + 1;
+        }
+    }
+#endif
+    for (; at < line.length; at++) {
+        if (line.text[at] == separator) {
+            if (count < capacity) {
+                fields[count] = (struct slice){line.text + start, at - start};
+            }
+            count++;
+            start = at + 1;
+        }
+    }
+    if (count < capacity) {
+        fields[count] = (struct slice){line.text + start, line.length - start};
+    }
+    return count + 1;
+}
+
+size_t split_runs(struct slice line, struct slice *fields, size_t capacity)
+{
+    const char *at = line.text;
+    const char *end = line.text + line.length;
+    size_t count = 0;
+
+    for (;;) {
+        while (at < end && is_blank(*at)) {
+            at++;
+        }
+        if (at == end) {
+            return count;
+        }
+        const char *start = at;
+        while (at < end && !is_blank(*at)) {
+            at++;
+        }
+        if (count < capacity) {
+            fields[count] = (struct slice){start, (size_t)(at - start)};
+        }
+        count++;
+    }
+}
+
+/* Where the field that begins with a quote ends: at the quote, or at the end of line. */
+static size_t quoted_end(struct slice line, size_t at)
+{
+    for (; at < line.length; at++) {
+        if (line.text[at] != '"') {
+            continue;
+        }
+        if (at + 1 < line.length && line.text[at + 1] == '"') {
+            at++;
+            continue;
+        }
+        return at;
+    }
+    return line.length;
+}
+
+size_t split_quoted(struct slice line, char separator, struct slice *fields,
+                    size_t capacity)
+{
+    size_t count = 0;
+    size_t at = 0;
+
+    if (line.length == 0 || memchr(line.text, '"', line.length) == NULL) {
+        return split_each(line, separator, fields, capacity);
+    }
+    for (;;) {
+        size_t start = at;
+        size_t end;
+        if (at < line.length && line.text[at] == '"') {
+            start = at + 1;
+            end = quoted_end(line, start);
+            at = end < line.length ? end + 1 : end;
+        } else {
+            end = 0;
+        }
+        while (at < line.length && line.text[at] != separator) {
+            at++;
+        }
+        if (end == 0) {
+            end = at;
+        }
+        if (count < capacity) {
+            fields[count] = (struct slice){line.text + start, end - start};
+        }
+        count++;
+        if (at == line.length) {
+            return count;
+        }
+        at++;
+    }
+}
+
+bool slice_u64(struct slice s, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    /* 19 digits always fit; a 20th may. */
+    if (s.length == 0 || s.length > 20) {
+        return false;
+    }
+    for (size_t i = 0; i < s.length; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.text[i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        if (i == 19 && value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return true;
+}
+
+bool slice_port(struct slice s, uint16_t *out)
+{
+    uint64_t value;
+
+    if (!slice_u64(s, &value) || value > UINT16_MAX) {
+        return false;
+    }
+    *out = (uint16_t)value;
+    return true;
+}
+
+/* The digits behind the point as a part of 10^9; false when one is no digit. */
+static bool read_fraction(const char *text, size_t length, uint64_t *out)
+{
+    static const uint32_t scale[10] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                       10000,      1000,      100,      10,      1};
+    uint64_t value = 0;
+    size_t i = 0;
+
+    for (; i < length && i < 9; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value * scale[i];
+    for (; i < length; i++) {
+        if ((unsigned)(unsigned char)text[i] - '0' > 9) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
+bool slice_time(struct slice s, uint64_t unit_ns, uint64_t *out_ns)
+{
+    uint64_t whole = 0;
+    uint64_t fraction = 0;
+    size_t i = 0;
+
+    for (; i < s.length && s.text[i] != '.'; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.text[i] - '0';
+        if (digit > 9 || i >= 19) {
+            return false;
+        }
+        whole = whole * 10 + digit;
+    }
+    if (i == 0) {
+        return false;
+    }
+    if (i < s.length && !read_fraction(s.text + i + 1, s.length - i - 1, &fraction)) {
+        return false;
+    }
+    /* fraction < 10^9 and unit_ns <= 10^9, so that the product fits. */
+    fraction = unit_ns == 1000000000 ? fraction : fraction * unit_ns / 1000000000;
+    if (whole > ((uint64_t)INT64_MAX - fraction) / unit_ns) {
+        return false;
+    }
+    *out_ns = whole * unit_ns + fraction;
+    return true;
+}
+
+/* Days since 1970-01-01 in the Gregorian calendar; years are counted from March so that
+ * the leap day is the last of its year. */
+static int64_t days_from_civil(unsigned year, unsigned month, unsigned day)
+{
+    unsigned y = month <= 2 ? year - 1 : year;
+    unsigned shifted = (month + 9) % 12;
+    unsigned day_of_year = (153 * shifted + 2) / 5 + day - 1;
+
+    return (int64_t)y * 365 + y / 4 - y / 100 + y / 400 + day_of_year - 719468;
+}
+
+static bool real_date(unsigned year, unsigned month, unsigned day)
+{
+    static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    if (month < 1 || month > 12 || day < 1) {
+        return false;
+    }
+    return day <= days[month - 1] + (unsigned)(leap && month == 2);
+}
+
+/* Exactly digits decimal digits at *at, which moves behind them. */
+static bool take_digits(struct slice s, size_t *at, unsigned digits, unsigned *out)
+{
+    unsigned value = 0;
+
+    if (s.length - *at < digits) {
+        return false;
+    }
+    for (unsigned i = 0; i < digits; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.text[*at + i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *at += digits;
+    *out = value;
+    return true;
+}
+
+static bool take_char(struct slice s, size_t *at, char c)
+{
+    if (*at >= s.length || s.text[*at] != c) {
+        return false;
+    }
+    (*at)++;
+    return true;
+}
+
+/* What follows the seconds: fraction, blanks, zone, the end. */
+static bool take_zone(struct slice s, size_t at, int64_t *offset_s, uint64_t *fraction)
+{
+    *offset_s = 0;
+    *fraction = 0;
+    if (take_char(s, &at, '.')) {
+        size_t start = at;
+        while (at < s.length && s.text[at] >= '0' && s.text[at] <= '9') {
+            at++;
+        }
+        if (!read_fraction(s.text + start, at - start, fraction)) {
+            return false;
+        }
+    }
+    take_char(s, &at, ' ');
+    if (at == s.length) {
+        return true;
+    }
+    if (take_char(s, &at, 'Z')) {
+        return at == s.length;
+    }
+    bool west = s.text[at] == '-';
+    unsigned hours;
+    unsigned minutes;
+    if (!west && s.text[at] != '+') {
+        return false;
+    }
+    at++;
+    if (!take_digits(s, &at, 2, &hours)) {
+        return false;
+    }
+    take_char(s, &at, ':');
+    if (!take_digits(s, &at, 2, &minutes) || at != s.length || hours > 14 ||
+        minutes > 59) {
+        return false;
+    }
+    *offset_s = (int64_t)(hours * 3600 + minutes * 60) * (west ? -1 : 1);
+    return true;
+}
+
+struct clock {
+    unsigned hour, minute, second;
+};
+
+static bool take_clock(struct slice s, size_t *at, struct clock *out)
+{
+    /* A leap second is written as 60. */
+    return take_digits(s, at, 2, &out->hour) && take_char(s, at, ':') &&
+           take_digits(s, at, 2, &out->minute) && take_char(s, at, ':') &&
+           take_digits(s, at, 2, &out->second) && out->hour <= 23 &&
+           out->minute <= 59 && out->second <= 60;
+}
+
+static bool combine(int64_t days, const struct clock *clock, struct slice s, size_t at,
+                    uint64_t *out_ns)
+{
+    int64_t offset_s;
+    uint64_t fraction;
+
+    if (!take_zone(s, at, &offset_s, &fraction)) {
+        return false;
+    }
+    int64_t seconds = days * 86400 + (int64_t)clock->hour * 3600 +
+                      (int64_t)clock->minute * 60 + (int64_t)clock->second - offset_s;
+    if (seconds < 0 || seconds >= INT64_MAX / 1000000000) {
+        return false;
+    }
+    *out_ns = (uint64_t)seconds * 1000000000 + fraction;
+    return true;
+}
+
+bool slice_iso_time(struct slice s, uint64_t *out_ns)
+{
+    unsigned year, month, day;
+    struct clock clock;
+    size_t at = 0;
+
+    if (s.length < 19 || (s.text[4] != '-' && s.text[4] != '/')) {
+        return false;
+    }
+    char dash = s.text[4];
+    if (!take_digits(s, &at, 4, &year) || !take_char(s, &at, dash) ||
+        !take_digits(s, &at, 2, &month) || !take_char(s, &at, dash) ||
+        !take_digits(s, &at, 2, &day) || !real_date(year, month, day)) {
+        return false;
+    }
+    if (!take_char(s, &at, 'T') && !take_char(s, &at, ' ')) {
+        return false;
+    }
+    if (!take_clock(s, &at, &clock)) {
+        return false;
+    }
+    return combine(days_from_civil(year, month, day), &clock, s, at, out_ns);
+}
+
+bool slice_clf_time(struct slice s, uint64_t *out_ns)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    unsigned year, day;
+    struct clock clock;
+    size_t at = 0;
+    unsigned month = 0;
+
+    if (s.length < 20 || !take_digits(s, &at, 2, &day) || !take_char(s, &at, '/')) {
+        return false;
+    }
+    while (month < 12 && memcmp(months + 3 * month, s.text + at, 3) != 0) {
+        month++;
+    }
+    at += 3;
+    if (!take_char(s, &at, '/') || !take_digits(s, &at, 4, &year) ||
+        !take_char(s, &at, ':') || !real_date(year, month + 1, day) ||
+        !take_clock(s, &at, &clock)) {
+        return false;
+    }
+    return combine(days_from_civil(year, month + 1, day), &clock, s, at, out_ns);
+}
+
+static bool read_ipv4(const char *text, size_t length, uint32_t *out)
+{
+    uint32_t address = 0;
+    size_t at = 0;
+
+    for (int part = 0; part < 4; part++) {
+        unsigned value = 0;
+        size_t digits = 0;
+        if (part > 0) {
+            if (at >= length || text[at] != '.') {
+                return false;
+            }
+            at++;
+        }
+        for (; at < length && digits < 3; at++, digits++) {
+            unsigned digit = (unsigned)(unsigned char)text[at] - '0';
+            if (digit > 9) {
+                break;
+            }
+            value = value * 10 + digit;
+        }
+        if (digits == 0 || value > 255 || (digits > 1 && text[at - digits] == '0')) {
+            return false;
+        }
+        address = address << 8 | value;
+    }
+    *out = address;
+    return at == length;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* One group of up to four hexadecimal digits at *at. */
+static bool take_group(const char *text, size_t length, size_t *at, unsigned *out)
+{
+    unsigned value = 0;
+    size_t digits = 0;
+
+    while (*at < length && digits < 4) {
+        int digit = hex_digit(text[*at]);
+        if (digit < 0) {
+            break;
+        }
+        value = value << 4 | (unsigned)digit;
+        (*at)++;
+        digits++;
+    }
+    *out = value;
+    return digits > 0;
+}
+
+static bool read_ipv6(const char *text, size_t length, uint8_t out[16])
+{
+    uint8_t bytes[16] = {0};
+    size_t filled = 0;     /* bytes so far */
+    size_t gap = SIZE_MAX; /* where "::" stood */
+    size_t at = 0;
+
+    if (length >= 2 && text[0] == ':' && text[1] == ':') {
+        gap = 0;
+        at = 2;
+    }
+    while (at < length) {
+        size_t start = at;
+        unsigned group;
+        if (filled == 16 || !take_group(text, length, &at, &group)) {
+            return false;
+        }
+        if (at < length && text[at] == '.') {
+            uint32_t ipv4;
+            if (filled > 12 || !read_ipv4(text + start, length - start, &ipv4)) {
+                return false;
+            }
+            for (int shift = 24; shift >= 0; shift -= 8) {
+                bytes[filled++] = (uint8_t)(ipv4 >> shift);
+            }
+            break;
+        }
+        bytes[filled++] = (uint8_t)(group >> 8);
+        bytes[filled++] = (uint8_t)group;
+        if (at == length) {
+            break;
+        }
+        if (text[at++] != ':' || at == length) {
+            return false;
+        }
+        if (text[at] == ':') {
+            if (gap != SIZE_MAX) {
+                return false;
+            }
+            gap = filled;
+            at++;
+        }
+    }
+    if (gap == SIZE_MAX ? filled != 16 : filled > 14) {
+        return false;
+    }
+    if (gap != SIZE_MAX) {
+        size_t tail = filled - gap;
+        memmove(bytes + 16 - tail, bytes + gap, tail);
+        memset(bytes + gap, 0, 16 - filled);
+    }
+    memcpy(out, bytes, 16);
+    return true;
+}
+
+bool slice_ip(struct slice s, uint8_t *family, union locus_key *key)
+{
+    union locus_key read = {.words = {0, 0}};
+
+    if (s.length < 2 || s.length > 45) {
+        return false;
+    }
+    /* An IPv4 address has its first dot within four bytes, an IPv6 one a colon in five. */
+    if (s.text[0] <= '9' && read_ipv4(s.text, s.length, &read.ipv4)) {
+        *family = LOCUS_IPV4;
+    } else if (memchr(s.text, ':', s.length < 5 ? s.length : 5) != NULL &&
+               read_ipv6(s.text, s.length, read.bytes)) {
+        *family = LOCUS_IPV6;
+    } else {
+        return false;
+    }
+    *key = read;
+    return true;
+}
+
+bool slice_host_port(struct slice s, struct slice *host, uint16_t *port)
+{
+    struct slice rest;
+
+    *port = 0;
+    if (s.length > 0 && s.text[0] == '[') {
+        const char *close = memchr(s.text, ']', s.length);
+        if (close == NULL) {
+            return false;
+        }
+        *host = (struct slice){s.text + 1, (size_t)(close - s.text) - 1};
+        rest = (struct slice){close + 1, s.length - host->length - 2};
+        if (rest.length == 0) {
+            return host->length > 0;
+        }
+        rest.text++;
+        rest.length--;
+        return host->length > 0 && close[1] == ':' && slice_port(rest, port);
+    }
+    *host = slice_cut(s, ':', &rest);
+    if (rest.text == NULL) {
+        return host->length > 0;
+    }
+    if (memchr(rest.text, ':', rest.length) != NULL) { /* a bare IPv6 address */
+        *host = s;
+        return true;
+    }
+    return host->length > 0 && slice_port(rest, port);
+}
+
+static uint16_t scheme_port(struct slice scheme)
+{
+    if (slice_equals(scheme, "http")) {
+        return 80;
+    }
+    if (slice_equals(scheme, "https")) {
+        return 443;
+    }
+    return slice_equals(scheme, "ftp") ? 21 : 0;
+}
+
+/* What may stand in a host name; the rest says that this is no host but something else. */
+static bool host_like(struct slice host)
+{
+    for (size_t i = 0; i < host.length; i++) {
+        char c = host.text[i];
+        bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+        if (!alnum && c != '.' && c != '-' && c != '_' && c != ':' && !(c & 0x80)) {
+            return false;
+        }
+    }
+    return host.length > 0;
+}
+
+bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
+{
+    uint16_t default_port = 0;
+
+    for (size_t i = 0; i + 2 < url.length; i++) {
+        char c = url.text[i];
+        if (c == ':' && url.text[i + 1] == '/' && url.text[i + 2] == '/') {
+            default_port = scheme_port((struct slice){url.text, i});
+            url.text += i + 3;
+            url.length -= i + 3;
+            break;
+        }
+        if (c == '/' || c == '?' || c == '#') {
+            break;
+        }
+    }
+    size_t end = 0;
+    while (end < url.length && url.text[end] != '/' && url.text[end] != '?' &&
+           url.text[end] != '#') {
+        if (url.text[end] == '@') { /* user and password end here */
+            url.text += end + 1;
+            url.length -= end + 1;
+            end = 0;
+        } else {
+            end++;
+        }
+    }
+    url.length = end;
+    if (!slice_host_port(url, host, port) || !host_like(*host)) {
+        return false;
+    }
+    if (*port == 0) {
+        *port = default_port;
+    }
+    return true;
+}
+
+uint8_t slice_proto(struct slice s)
+{
+    static const struct {
+        const char *name;
+        uint8_t number;
+    } names[] = {{"tcp", PROTO_TCP}, {"udp", PROTO_UDP}, {"icmp", 1}, {"igmp", 2},
+                 {"gre", 47},        {"esp", 50},        {"ah", 51},  {"icmp6", 58},
+                 {"ipv6-icmp", 58},  {"sctp", 132}};
+    uint64_t number;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i].name) == s.length &&
+            strncasecmp(names[i].name, s.text, s.length) == 0) {
+            return names[i].number;
+        }
+    }
+    return slice_u64(s, &number) && number <= UINT8_MAX ? (uint8_t)number
+                                                        : PROTO_UNKNOWN;
+}
+
+void slice_show(struct slice s, char *out, size_t size)
+{
+    size_t used = 0;
+
+    if (size == 0) {
+        return;
+    }
+    for (size_t i = 0; i < s.length; i++) {
+        unsigned char c = (unsigned char)s.text[i];
+        bool plain = c >= 0x20 && c < 0x7f;
+        if (used + (plain ? 1 : 4) + 4 > size) {
+            snprintf(out + used, size - used, "...");
+            return;
+        }
+        if (plain) {
+            out[used++] = (char)c;
+        } else {
+            used += (size_t)snprintf(out + used, size - used, "\\x%02x", c);
+        }
+    }
+    out[used] = '\0';
+}

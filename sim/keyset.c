@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open addressing over 32-bit numbers of entries that lie in one array: growing moves only
+ * the numbers, and the array is the order of appearance. Placement is keyed, since the
+ * clients of a log choose destinations.
+ */
+#include "keyset.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+void keyset_init(struct keyset *set)
+{
+    memset(set, 0, sizeof(*set));
+    if (getrandom(set->seed, sizeof(set->seed), GRND_NONBLOCK) < 0) {
+        set->seed[0] = (uint64_t)(uintptr_t)set;
+    }
+}
+
+void keyset_free(struct keyset *set)
+{
+    free(set->entries);
+    free(set->slots);
+    free(set->texts);
+    memset(set, 0, sizeof(*set));
+}
+
+void keyset_clear(struct keyset *set)
+{
+    set->count = 0;
+    set->text_bytes = 0;
+    if (set->slots != NULL) {
+        memset(set->slots, 0, (set->slot_mask + 1) * sizeof(*set->slots));
+    }
+}
+
+static uint64_t fold_product(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 u128;
+    u128 product = (u128)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* An IPv4 key uses four bytes of the union only; nobody cleared the others. */
+static union locus_key whole_key(uint8_t family, const union locus_key *key)
+{
+    union locus_key whole = {.words = {0, 0}};
+
+    if (family == LOCUS_IPV4) {
+        whole.ipv4 = key->ipv4;
+    } else {
+        whole = *key;
+    }
+    return whole;
+}
+
+static size_t place(const struct keyset *set, uint8_t family,
+                    const union locus_key *key)
+{
+    uint64_t x = fold_product(key->words[0] ^ set->seed[0] ^ 0x9e3779b97f4a7c15ull,
+                              key->words[1] ^ set->seed[1] ^ 0xd1b54a32d192ed03ull);
+
+    return (size_t)fold_product(x ^ family, 0xa0761d6478bd642full);
+}
+
+static bool same(const struct keyset_entry *entry, uint8_t family,
+                 const union locus_key *key)
+{
+    return entry->family == family && entry->key.words[0] == key->words[0] &&
+           entry->key.words[1] == key->words[1];
+}
+
+/* The slot that holds the key, or the free one where it belongs. */
+static size_t find_slot(const struct keyset *set, uint8_t family,
+                        const union locus_key *key)
+{
+    size_t at = place(set, family, key) & set->slot_mask;
+
+    while (set->slots[at] != 0 &&
+           !same(&set->entries[set->slots[at] - 1], family, key)) {
+        at = (at + 1) & set->slot_mask;
+    }
+    return at;
+}
+
+static bool grow_slots(struct keyset *set)
+{
+    size_t size = set->slots == NULL ? 1024 : (set->slot_mask + 1) * 2;
+    uint32_t *grown = calloc(size, sizeof(*grown));
+
+    if (grown == NULL) {
+        return false;
+    }
+    free(set->slots);
+    set->slots = grown;
+    set->slot_mask = size - 1;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct keyset_entry *e = &set->entries[i];
+        set->slots[find_slot(set, e->family, &e->key)] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+static bool grow_entries(struct keyset *set)
+{
+    size_t capacity = set->entry_capacity == 0 ? 512 : set->entry_capacity * 3 / 2;
+    struct keyset_entry *grown = realloc(set->entries, capacity * sizeof(*grown));
+
+    if (grown == NULL) {
+        return false;
+    }
+    set->entries = grown;
+    set->entry_capacity = capacity;
+    return true;
+}
+
+/* Appends a length and that many bytes; 1 + where, 0 when out of memory. */
+static uint64_t keep_text(struct keyset *set, struct slice text)
+{
+    uint16_t length = (uint16_t)(text.length < UINT16_MAX ? text.length : UINT16_MAX);
+    size_t needed = set->text_bytes + sizeof(length) + length;
+
+    if (needed > set->text_capacity) {
+        size_t capacity = needed + needed / 2 + 4096;
+        char *grown = realloc(set->texts, capacity);
+        if (grown == NULL) {
+            return 0;
+        }
+        set->texts = grown;
+        set->text_capacity = capacity;
+    }
+    uint64_t at = set->text_bytes;
+    memcpy(set->texts + at, &length, sizeof(length));
+    memcpy(set->texts + at + sizeof(length), text.text, length);
+    set->text_bytes = needed;
+    return at + 1;
+}
+
+size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key,
+                  struct slice text)
+{
+    union locus_key whole = whole_key(family, key);
+    uint64_t kept = 0;
+
+    if (set->slots != NULL) {
+        size_t slot = find_slot(set, family, &whole);
+        if (set->slots[slot] != 0) {
+            return set->slots[slot] - 1;
+        }
+    }
+    if (set->count == KEYSET_FULL ||
+        (set->count == set->entry_capacity && !grow_entries(set)) ||
+        ((set->slots == NULL || set->count * 2 > set->slot_mask) && !grow_slots(set))) {
+        return SIZE_MAX;
+    }
+    if (text.text != NULL && (kept = keep_text(set, text)) == 0) {
+        return SIZE_MAX;
+    }
+    size_t index = set->count++;
+    set->entries[index] = (struct keyset_entry){whole, kept, family};
+    set->slots[find_slot(set, family, &whole)] = (uint32_t)index + 1;
+    return index;
+}
+
+size_t keyset_find(const struct keyset *set, uint8_t family, const union locus_key *key)
+{
+    union locus_key whole = whole_key(family, key);
+
+    if (set->slots == NULL) {
+        return SIZE_MAX;
+    }
+    uint32_t held = set->slots[find_slot(set, family, &whole)];
+    return held == 0 ? SIZE_MAX : held - 1;
+}
+
+struct slice keyset_text(const struct keyset *set, size_t index)
+{
+    uint64_t text = set->entries[index].text;
+    uint16_t length;
+
+    if (text == 0) {
+        return (struct slice){NULL, 0};
+    }
+    memcpy(&length, set->texts + text - 1, sizeof(length));
+    return (struct slice){set->texts + text - 1 + sizeof(length), length};
+}

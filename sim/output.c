@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "output.h"
+
+#include <errno.h>
+#include <string.h>
+
+FILE *output_open(const char *command, const char *path)
+{
+    if (strcmp(path, "-") == 0) {
+        return stdout;
+    }
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path,
+                strerror(errno));
+    }
+    return file;
+}
+
+bool output_close(const char *command, const char *path, FILE *file)
+{
+    bool failed = fflush(file) != 0 || ferror(file);
+    int error = errno;
+
+    if (file != stdout && fclose(file) != 0 && !failed) {
+        failed = true;
+        error = errno;
+    }
+    if (failed) {
+        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path,
+                strerror(error));
+    }
+    return !failed;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "pool_parse.h"
+
+enum { FILE_LIMIT = 64 << 20 };
+
+int pool_error(const struct pool_parse *parse, const char *format, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "locus %s: %s:%u: ", parse->command, parse->path, parse->line);
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
+int pool_out_of_memory(const struct pool_parse *parse)
+{
+    fprintf(stderr, "locus %s: out of memory\n", parse->command);
+    return EXIT_RUNTIME;
+}
+
+void pool_skip_word(struct pool_parse *parse, const char *word)
+{
+    size_t size = sizeof(parse->warned[0]);
+
+    for (size_t i = 0; i < parse->warned_count; i++) {
+        if (strncmp(parse->warned[i], word, size - 1) == 0) {
+            return;
+        }
+    }
+    if (parse->warned_count == POOL_WARNINGS) {
+        return;
+    }
+    snprintf(parse->warned[parse->warned_count++], size, "%s", word);
+    fprintf(stderr, "locus %s: %s:%u: '%.*s' is not known and skipped\n",
+            parse->command, parse->path, parse->line, (int)size, word);
+}
+
+struct pool_service *pool_service_get(struct pool_parse *parse, const char *name)
+{
+    for (size_t i = 0; i < parse->count; i++) {
+        if (strcmp(parse->services[i].name, name) == 0) {
+            return &parse->services[i];
+        }
+    }
+    struct pool_service *services =
+        realloc(parse->services, (parse->count + 1) * sizeof(*services));
+    if (services == NULL) {
+        return NULL;
+    }
+    parse->services = services;
+    struct pool_service *service = &services[parse->count++];
+    memset(service, 0, sizeof(*service));
+    snprintf(service->name, sizeof(service->name), "%s", name);
+    return service;
+}
+
+static char *read_stream(FILE *file, size_t *length)
+{
+    size_t capacity = 64 << 10;
+    char *text = malloc(capacity + 1);
+
+    *length = 0;
+    while (text != NULL) {
+        *length += fread(text + *length, 1, capacity - *length, file);
+        if (*length < capacity) {
+            return text;
+        }
+        capacity *= 2;
+        char *grown = capacity <= FILE_LIMIT ? realloc(text, capacity + 1) : NULL;
+        if (grown == NULL) {
+            free(text);
+            errno = capacity <= FILE_LIMIT ? ENOMEM : EFBIG;
+        }
+        text = grown;
+    }
+    return NULL;
+}
+
+char *pool_read_file(const struct pool_parse *parse, const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    char *text = NULL;
+    size_t length = 0;
+
+    if (file != NULL) {
+        text = read_stream(file, &length);
+    }
+    if (text == NULL || ferror(file)) {
+        fprintf(stderr, "locus %s: cannot read %s: %s\n", parse->command, path,
+                strerror(errno));
+        free(text);
+        text = NULL;
+    } else {
+        text[length] = '\0';
+    }
+    if (file != NULL && file != stdin) {
+        fclose(file);
+    }
+    return text;
+}
+
+char *pool_next_line(struct pool_parse *parse, char **text)
+{
+    char *line = *text;
+    char *end = strchr(line, '\n');
+
+    if (*line == '\0') {
+        return NULL;
+    }
+    parse->line++;
+    if (end != NULL) {
+        *end = '\0';
+        *text = end + 1;
+    } else {
+        *text = line + strlen(line);
+    }
+    return line;
+}
+
+size_t pool_split(char *line, char *words[POOL_WORDS_MAX])
+{
+    size_t count = 0;
+
+    while (count < POOL_WORDS_MAX) {
+        line += strspn(line, " \t\r");
+        if (*line == '\0' || *line == '#') {
+            break;
+        }
+        if (*line == '"' || *line == '\'') {
+            char quote[2] = {*line, '\0'};
+            words[count++] = ++line;
+            line += strcspn(line, quote);
+        } else {
+            words[count++] = line;
+            line += strcspn(line, " \t\r");
+        }
+        if (*line != '\0') {
+            *line++ = '\0';
+        }
+    }
+    return count;
+}
+
+static bool hex_address(const char *text, struct locus_address *out)
+{
+    unsigned address = 0, port = 0;
+    int length = 0;
+
+    if (strspn(text, "0123456789ABCDEFabcdef") != 8 ||
+        sscanf(text, "%8x:%4x%n", &address, &port, &length) != 2 ||
+        text[length] != '\0' || length != 13) {
+        return false;
+    }
+    *out = (struct locus_address){
+        .family = LOCUS_IPV4,
+        .port = (uint16_t)port,
+        .key = {.ipv4 = address},
+    };
+    return true;
+}
+
+bool pool_address(const char *text, uint16_t default_port, struct locus_address *out)
+{
+    if (!hex_address(text, out) && !server_address_parse(text, strlen(text), out)) {
+        return false;
+    }
+    if (out->port == 0) {
+        out->port = default_port;
+    }
+    return true;
+}
+
+int pool_number(const struct pool_parse *parse, const char *field, const char *text,
+                uint32_t *out)
+{
+    uint64_t value;
+
+    if (text == NULL || !read_number(text, strlen(text), &value) ||
+        value > LOCUS_WEIGHT_MAX) {
+        return pool_error(parse, "%s: expected a number from 0 to %d, not '%s'", field,
+                          LOCUS_WEIGHT_MAX, text != NULL ? text : "nothing");
+    }
+    *out = (uint32_t)value;
+    return EXIT_OK;
+}
+
+int pool_add_server(struct pool_parse *parse, struct server_list *list,
+                    const struct server_spec *spec)
+{
+    if (servers_find(list, &spec->address) >= 0) {
+        return pool_error(parse, "server '%s' is there twice", spec->name);
+    }
+    int status = servers_add(list, spec);
+    if (status == LOCUS_EFULL) {
+        return pool_error(parse, "more than %d servers", SERVERS_MAX);
+    }
+    return status == LOCUS_OK ? EXIT_OK : pool_out_of_memory(parse);
+}
+
+/* ---- plain lists ----------------------------------------------------------------- */
+
+static int list_line(struct pool_parse *parse, struct pool_service *service, char *line)
+{
+    struct server_spec spec = {.weight = 1};
+    char *words[POOL_WORDS_MAX];
+    char *comma;
+
+    while ((comma = strpbrk(line, ",;*")) != NULL) {
+        *comma = ' ';
+    }
+    size_t count = pool_split(line, words);
+    if (count == 0) {
+        return EXIT_OK;
+    }
+    if (count > 2 || !pool_address(words[0], 0, &spec.address)) {
+        return pool_error(parse, "expected ADDRESS[:PORT] [WEIGHT], not '%s'%s",
+                          words[0], count > 2 ? " and more" : "");
+    }
+    snprintf(spec.name, sizeof(spec.name), "%s", words[0]);
+    spec.weighted = count == 2;
+    int status = count == 2 ? pool_number(parse, "weight", words[1], &spec.weight) : 0;
+    return status == EXIT_OK ? pool_add_server(parse, &service->list, &spec) : status;
+}
+
+static int parse_list(struct pool_parse *parse, char *text)
+{
+    struct pool_service *service = pool_service_get(parse, "list");
+    int status = service != NULL ? EXIT_OK : pool_out_of_memory(parse);
+    char *line;
+
+    while (status == EXIT_OK && (line = pool_next_line(parse, &text)) != NULL) {
+        status = list_line(parse, service, line);
+    }
+    return status;
+}
+
+/* ---- which kind, which service --------------------------------------------------- */
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += length) {
+        bool starts = at == text || isspace((unsigned char)at[-1]) || at[-1] == '/';
+        if (starts && (isspace((unsigned char)at[length]) || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line that begins with an ipvsadm command letter, as ipvsadm -S writes them. */
+static bool has_rule_line(const char *text)
+{
+    while (text != NULL && *text != '\0') {
+        text += strspn(text, " \t");
+        if (text[0] == '-' && text[1] != '\0' && strchr("AaEeDdC-", text[1]) != NULL) {
+            return true;
+        }
+        text = strchr(text, '\n');
+        text += text != NULL;
+    }
+    return false;
+}
+
+static int parse_any(struct pool_parse *parse, char *text)
+{
+    if (has_word(text, "virtual_server")) {
+        return pool_parse_keepalived(parse, text);
+    }
+    if (has_word(text, "->")) {
+        return pool_parse_table(parse, text);
+    }
+    if (has_word(text, "ipvsadm") || has_rule_line(text)) {
+        return pool_parse_script(parse, text);
+    }
+    return parse_list(parse, text);
+}
+
+static bool is_service(const struct pool_service *service, const char *wanted)
+{
+    const char *behind = strchr(service->name, ' ');
+
+    return strcmp(service->name, wanted) == 0 ||
+           (behind != NULL && strcmp(behind + 1, wanted) == 0);
+}
+
+static void list_services(const struct pool_parse *parse)
+{
+    for (size_t i = 0; i < parse->count; i++) {
+        fprintf(stderr, "  --service '%s' (%zu servers)\n", parse->services[i].name,
+                parse->services[i].list.count);
+    }
+}
+
+static struct pool_service *choose(const struct pool_parse *parse, const char *wanted)
+{
+    struct pool_service *found = NULL;
+    size_t candidates = 0;
+
+    for (size_t i = 0; i < parse->count; i++) {
+        struct pool_service *service = &parse->services[i];
+        if (wanted != NULL ? is_service(service, wanted) : service->list.count > 0) {
+            found = service;
+            candidates++;
+        }
+    }
+    if (candidates == 1 && found->list.count > 0) {
+        return found;
+    }
+    if (candidates > 1) {
+        fprintf(stderr, "locus %s: %s: several services; say which:\n", parse->command,
+                parse->path);
+        list_services(parse);
+    } else if (candidates == 1) {
+        fprintf(stderr, "locus %s: %s: service '%s' has no servers\n", parse->command,
+                parse->path, found->name);
+    } else if (wanted != NULL) {
+        fprintf(stderr, "locus %s: %s: no service '%s'; there are:\n", parse->command,
+                parse->path, wanted);
+        list_services(parse);
+    } else {
+        fprintf(stderr, "locus %s: %s: there is no server in it\n", parse->command,
+                parse->path);
+    }
+    return NULL;
+}
+
+static void reverse_servers(struct server_list *list)
+{
+    for (size_t i = 0, j = list->count; i + 1 < j; i++) {
+        j--;
+        struct server_spec spec = list->items[i];
+        list->items[i] = list->items[j];
+        list->items[j] = spec;
+    }
+    for (size_t i = 0; i < list->event_count; i++) {
+        list->events[i].server = (uint32_t)list->count - 1 - list->events[i].server;
+    }
+}
+
+int pool_file_read(const char *command, const char *path, const char *service,
+                   bool reverse, struct server_list *list)
+{
+    struct pool_parse parse = {.command = command, .path = path};
+    char *text = pool_read_file(&parse, path);
+    int status = EXIT_RUNTIME;
+
+    if (text != NULL) {
+        status = parse_any(&parse, text);
+        parse.path = path;
+    }
+    if (status == EXIT_OK) {
+        struct pool_service *chosen = choose(&parse, service);
+        status = chosen != NULL ? EXIT_OK : EXIT_USAGE;
+        if (chosen != NULL) {
+            *list = chosen->list;
+            memset(&chosen->list, 0, sizeof(chosen->list));
+            servers_sort_events(list);
+        }
+    }
+    if (status == EXIT_OK && reverse) {
+        reverse_servers(list);
+    }
+    for (size_t i = 0; i < parse.count; i++) {
+        servers_free(&parse.services[i].list);
+    }
+    free(parse.services);
+    free(text);
+    return status;
+}

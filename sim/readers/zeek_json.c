@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Zeek's conn.log as JSON, one object per line. Keys have dots ("id.orig_h"); shippers make
+ * underscores or nested objects of them. ts is seconds since 1970 or an ISO time. Unset
+ * values are left out.
+ */
+#include "json.h"
+#include "readers.h"
+
+static const json_t *endpoint(const json_t *object, const char *dotted,
+                              const char *lowered)
+{
+    const json_t *value = json_object_get(object, dotted);
+
+    if (value == NULL) {
+        value = json_object_get(object, lowered);
+    }
+    if (value == NULL) {
+        value = json_object_get(json_object_get(object, "id"), dotted + 3);
+    }
+    return value;
+}
+
+static struct slice endpoint_host(const json_t *value)
+{
+    if (!json_is_string(value)) {
+        return (struct slice){"", 0};
+    }
+    return (struct slice){json_string_value(value), json_string_length(value)};
+}
+
+static int bad_value(struct reader *reader, const char *reason, const char *field,
+                     const char *expected, const json_t *value)
+{
+    char buffer[64];
+
+    return reader_bad(reader, reason, field, expected,
+                      json_show(value, buffer, sizeof(buffer)));
+}
+
+static int take_object(struct reader *reader, const json_t *object)
+{
+    struct record record = {.flags = RECORD_HAS_TIME};
+    const json_t *value = json_object_get(object, "ts");
+    const json_t *client = endpoint(object, "id.orig_h", "id_orig_h");
+    const json_t *server = endpoint(object, "id.resp_h", "id_resp_h");
+
+    if (!json_time(value, &record.start_ns)) {
+        return bad_value(reader, "ts is no time", "ts",
+                         "seconds since 1970 or an ISO time", value);
+    }
+    if ((value = json_object_get(object, "duration")) != NULL) {
+        if (!json_seconds(value, &record.duration_ns)) {
+            return bad_value(reader, "duration is no number", "duration",
+                             "seconds, 0 or more", value);
+        }
+        record.flags |= RECORD_HAS_DURATION;
+    }
+    if ((value = json_object_get(object, "resp_bytes")) != NULL) {
+        if (!json_u64(value, &record.bytes)) {
+            return bad_value(reader, "bytes are no number", "resp_bytes",
+                             "a whole number", value);
+        }
+        record.flags |= RECORD_HAS_BYTES;
+    }
+    value = endpoint(object, "id.orig_p", "id_orig_p");
+    if (value != NULL && !json_port(value, &record.src_port)) {
+        return bad_value(reader, "port is out of range", "id.orig_p", "0 to 65535",
+                         value);
+    }
+    value = endpoint(object, "id.resp_p", "id_resp_p");
+    if (value != NULL && !json_port(value, &record.dst_port)) {
+        return bad_value(reader, "port is out of range", "id.resp_p", "0 to 65535",
+                         value);
+    }
+    record.proto = slice_proto(json_slice(object, "proto"));
+    if (!reader_set_src_ip(reader, &record, endpoint_host(client))) {
+        return bad_value(reader, "client is no address", "id.orig_h", "an IP address",
+                         client);
+    }
+    if (reader->key == KEY_CLIENT) {
+        reader_dst_from_src(reader, &record);
+    } else if (!reader_set_dst_ip(reader, &record, endpoint_host(server))) {
+        return bad_value(reader, "destination is no address", "id.resp_h",
+                         "an IP address", server);
+    }
+    return reader_emit(reader, &record, record.start_ns);
+}
+
+int zeek_json_line(struct reader *reader, struct slice line)
+{
+    int status = 0;
+
+    if (line.length == 0) {
+        return 0;
+    }
+    json_t *object = json_line(reader, line, &status);
+    if (object == NULL) {
+        return status;
+    }
+    status = take_object(reader, object);
+    json_decref(object);
+    return status;
+}
+
+const struct reader_format reader_zeek_json = {
+    .name = "zeek-json",
+    .about = "Zeek conn.log as JSON lines; destination: id.resp_h",
+    .key = KEY_DST,
+    .keys = 1u << KEY_DST | 1u << KEY_CLIENT,
+    .line = zeek_json_line,
+};

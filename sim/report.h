@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a replay came to, ready to be written as table, JSON, CSV, Prometheus text or a page.
+ * All of them say the same numbers under the same names; nothing in them depends on the
+ * machine or the moment.
+ */
+#ifndef LOCUS_SIM_REPORT_H
+#define LOCUS_SIM_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "arrivals.h"
+#include "engine.h"
+#include "figures.h"
+#include "timeline.h"
+#include "trace.h"
+
+struct policy_report {
+    const char *name;
+    bool has_map;
+    struct figures total;
+    struct figures *phases; /* phase_count; NULL without a scenario */
+    size_t phase_count;
+    struct server_figures *servers; /* one per server */
+    const struct recorder *recorder;
+    const struct timeline *timeline; /* NULL: none was kept */
+};
+
+/* The destinations with the most connections, and on how many servers each policy has them. */
+struct hot_destination {
+    char name[64];
+    uint64_t connections;
+    uint32_t *replicas; /* by policy */
+};
+
+struct report {
+    char *const *paths;
+    size_t path_count;
+    const struct trace_summary *trace;
+    const struct arrival_counts *counts;
+    const struct arrival_options *arrivals;
+    const struct server_list *servers;
+    const char *rules;
+    uint64_t tcpfin_ns, udp_ns, expiration_ns;
+    struct cache_config cache;
+    bool weights_from_trace; /* servers' weights were chosen by concurrency */
+    uint64_t concurrency_p99, concurrency_peak; /* of the trace; then known */
+    bool interrupted;
+    const char *pool; /* the file that the servers came from, or NULL */
+    struct policy_report *policies;
+    size_t policy_count;
+    const uint64_t *phase_ns; /* where phases after the first begin */
+    size_t phase_count;       /* phases; 1 without a scenario */
+    struct hot_destination *hot;
+    size_t hot_count;
+};
+
+struct table_options {
+    size_t width;
+    bool per_server;
+};
+
+void report_table(FILE *out, const struct report *report,
+                  const struct table_options *options);
+/* The whole report as one object, for --json and the page; NULL: no memory. */
+json_t *report_object(const struct report *report);
+bool report_json(FILE *out, const struct report *report);
+void report_csv(FILE *out, const struct report *report);
+/* Every policy must have its timeline. */
+void report_timeline(FILE *out, const struct report *report);
+void report_metrics(FILE *out, const struct report *report, bool per_server);
+bool report_html(FILE *out, const struct report *report);
+
+/* Whether a figure says something about this report or policy. */
+bool report_wants(const struct report *report, const struct figure_spec *spec);
+bool policy_wants(const struct policy_report *policy, const struct figure_spec *spec);
+
+/* "59m 13s", "1.5 MiB", "12,345" into text; return it. */
+enum { REPORT_TEXT = 32 };
+const char *report_time(uint64_t ms, char text[REPORT_TEXT]);
+const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT]);
+const char *report_count(uint64_t count, char text[REPORT_TEXT]);
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table for people: most telling columns first, as many as the width holds, right-aligned,
+ * with what was replayed and by which assumptions above it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report.h"
+
+enum { COLUMNS_MAX = 32, GAP = 2 };
+
+const char *report_count(uint64_t count, char text[REPORT_TEXT])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+    char *out = text;
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) {
+            *out++ = ',';
+        }
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return text;
+}
+
+const char *report_time(uint64_t ms, char text[REPORT_TEXT])
+{
+    uint64_t s = ms / 1000;
+
+    if (ms < 10000) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%03us", s, (unsigned)(ms % 1000));
+    } else if (s < 60) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%us", s, (unsigned)(ms % 1000 / 100));
+    } else if (s < 3600) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 "m%02us", s / 60, (unsigned)(s % 60));
+    } else if (s < 86400) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 "h%02um", s / 3600,
+                 (unsigned)(s / 60 % 60));
+    } else {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 "d%02uh", s / 86400,
+                 (unsigned)(s / 3600 % 24));
+    }
+    return text;
+}
+
+const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    uint64_t tenths = 0;
+    size_t unit = 0;
+
+    while (bytes >= 1024 && unit + 1 < sizeof(units) / sizeof(*units)) {
+        tenths = bytes % 1024 * 10 / 1024;
+        bytes /= 1024;
+        unit++;
+    }
+    if (unit == 0 || bytes >= 100) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 "%s", bytes, units[unit]);
+    } else {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%s", bytes, (unsigned)tenths,
+                 units[unit]);
+    }
+    return text;
+}
+
+static const char *figure_text(const struct figure_spec *spec, uint64_t value,
+                               char text[REPORT_TEXT])
+{
+    switch (spec->unit) {
+    case FIGURE_COUNT:
+        return report_count(value, text);
+    case FIGURE_BYTES:
+        return report_bytes(value, text);
+    case FIGURE_MS:
+        return report_time(value, text);
+    case FIGURE_SHARE: /* tenths of a percent */
+        value = (value + 500) / 1000;
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", value / 10,
+                 (unsigned)(value % 10));
+        return text;
+    case FIGURE_RATIO: /* hundredths */
+        value = (value + 5000) / 10000;
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%02u", value / 100,
+                 (unsigned)(value % 100));
+        return text;
+    }
+    return "";
+}
+
+bool policy_wants(const struct policy_report *policy, const struct figure_spec *spec)
+{
+    return spec->needs != NEEDS_MAP || policy->has_map;
+}
+
+bool report_wants(const struct report *report, const struct figure_spec *spec)
+{
+    switch (spec->needs) {
+    case NEEDS_NOTHING:
+        return true;
+    case NEEDS_CACHE:
+        return report->cache.capacity > 0;
+    case NEEDS_MAP:
+    case NEEDS_REFUSALS:
+        break;
+    }
+    for (size_t i = 0; i < report->policy_count; i++) {
+        const struct policy_report *p = &report->policies[i];
+        if (spec->needs == NEEDS_MAP ? p->has_map : p->total.refused > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what was replayed ----------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static void print_trace(FILE *out, const struct report *report)
+{
+    const struct trace_summary *t = report->trace;
+    char a[REPORT_TEXT], b[REPORT_TEXT], c[REPORT_TEXT];
+
+    fprintf(out, "trace    ");
+    for (size_t i = 0; i < report->path_count && i < 3; i++) {
+        fprintf(out, "%s%s", i > 0 ? ", " : "", base_name(report->paths[i]));
+    }
+    if (report->path_count > 3) {
+        fprintf(out, " and %zu more", report->path_count - 3);
+    }
+    fprintf(out, " (%s)\n", t->formats);
+    fprintf(out, "         %s records, %s bad, %s destinations",
+            report_count(t->records, a), report_count(t->bad, b),
+            report_count(t->destinations, c));
+    fprintf(out, ", %s%s\n", report_time((t->last_ns - t->first_ns) / 1000000u, a),
+            report->interrupted ? ", INTERRUPTED" : "");
+}
+
+static void print_assumptions(FILE *out, const struct report *report)
+{
+    static const char *const protocols[] = {"TCP connections", "UDP flows",
+                                            "connections"};
+    const struct arrival_counts *c = report->counts;
+    const struct duration_model *d = &report->arrivals->duration;
+    char a[REPORT_TEXT], b[REPORT_TEXT];
+
+    fprintf(out, "replay   %s %s", report_count(c->arrivals, a),
+            protocols[report->arrivals->proto]);
+    if (c->other_protocols > 0) {
+        fprintf(out, "; %s of other protocols left out",
+                report_count(c->other_protocols, a));
+    }
+    fprintf(out, "\n");
+    if (c->without_duration > 0) {
+        fprintf(out, "         %s have no duration and last ",
+                report_count(c->without_duration, a));
+        if (d->kind == DURATION_CONST) {
+            fprintf(out, "%s\n", report_time(d->time_ns / 1000000u, b));
+        } else if (d->kind == DURATION_RATE) {
+            fprintf(out, "their bytes at %s/s\n", report_bytes(d->bytes_per_s, b));
+        } else {
+            fprintf(out, "%s in the median (log-normal, sigma %" PRIu64 ".%03u)\n",
+                    report_time(d->time_ns / 1000000u, b), d->sigma_milli / 1000,
+                    (unsigned)(d->sigma_milli % 1000));
+        }
+    }
+    if (report->trace->timeless) {
+        fprintf(out, "         no times in the trace: arrivals at an even rate\n");
+    }
+}
+
+static void print_servers(FILE *out, const struct report *report)
+{
+    const struct server_list *list = report->servers;
+    uint64_t total = 0, in_service = 0;
+    bool even = true;
+    char a[REPORT_TEXT], b[REPORT_TEXT];
+
+    for (size_t i = 0; i < list->count; i++) {
+        total += list->items[i].later ? 0 : list->items[i].weight;
+        in_service += !list->items[i].later;
+        even = even && list->items[i].weight == list->items[0].weight;
+    }
+    fprintf(out, "servers  %" PRIu64, in_service);
+    if (report->pool != NULL) {
+        fprintf(out, " from %s", base_name(report->pool));
+    }
+    if (even) {
+        fprintf(out, ", weight %s each", report_count(list->items[0].weight, a));
+    } else {
+        fprintf(out, ", weights %s together", report_count(total, a));
+    }
+    if (report->weights_from_trace) {
+        fprintf(out, ": room for 1.25 x %s concurrent (p99 over time; peak %s)",
+                report_count(report->concurrency_p99, a),
+                report_count(report->concurrency_peak, b));
+    }
+    fprintf(out, "\nrules    %s", report->rules);
+    if (report->cache.capacity > 0) {
+        fprintf(out, "; %s cache of %s%s on each server",
+                cache_policy_names[report->cache.policy],
+                report->cache.objects ? report_count(report->cache.capacity, a)
+                                      : report_bytes(report->cache.capacity, a),
+                report->cache.objects ? " objects" : "");
+    }
+    fprintf(out, "\n\n");
+}
+
+/* ---- columns --------------------------------------------------------------------- */
+
+struct column {
+    const struct figure_spec *spec;
+    size_t width;
+};
+
+static size_t column_width(const struct report *report, const struct figure_spec *spec)
+{
+    size_t width = strlen(spec->label);
+    char text[REPORT_TEXT];
+
+    for (size_t i = 0; i < report->policy_count; i++) {
+        size_t length = strlen(
+            figure_text(spec, figure_value(&report->policies[i].total, spec), text));
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+/* The columns that fit into room, by rank; one too wide is passed over. */
+static size_t choose_columns(const struct report *report, size_t room,
+                             struct column columns[COLUMNS_MAX])
+{
+    size_t count = 0;
+
+    for (int rank = 1; rank < 64 && count < COLUMNS_MAX; rank++) {
+        for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
+            if (s->rank != rank || !report_wants(report, s) || count == COLUMNS_MAX) {
+                continue;
+            }
+            size_t width = column_width(report, s);
+            if (width + GAP <= room) {
+                columns[count++] = (struct column){.spec = s, .width = width};
+                room -= width + GAP;
+            }
+        }
+    }
+    return count;
+}
+
+static void print_row(FILE *out, const struct policy_report *policy, const char *name,
+                      size_t name_width, const struct figures *figures,
+                      const struct column *columns, size_t count)
+{
+    char text[REPORT_TEXT];
+
+    fprintf(out, "%-*s", (int)name_width, name);
+    for (size_t i = 0; i < count; i++) {
+        const struct figure_spec *spec = columns[i].spec;
+        fprintf(out, "  %*s", (int)columns[i].width,
+                policy_wants(policy, spec)
+                    ? figure_text(spec, figure_value(figures, spec), text)
+                    : "-");
+    }
+    fprintf(out, "\n");
+}
+
+static size_t name_width(const struct report *report)
+{
+    size_t width = strlen("policy");
+
+    for (size_t i = 0; i < report->policy_count; i++) {
+        size_t length = strlen(report->policies[i].name);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void print_head(FILE *out, const char *first, size_t width,
+                       const struct column *columns, size_t count)
+{
+    fprintf(out, "%-*s", (int)width, first);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "  %*s", (int)columns[i].width, columns[i].spec->label);
+    }
+    fprintf(out, "\n");
+}
+
+static void print_policies(FILE *out, const struct report *report, size_t width)
+{
+    struct column columns[COLUMNS_MAX];
+    size_t names = name_width(report);
+    size_t count = choose_columns(report, width > names ? width - names : 0, columns);
+
+    print_head(out, "policy", names, columns, count);
+    for (size_t i = 0; i < report->policy_count; i++) {
+        const struct policy_report *p = &report->policies[i];
+        print_row(out, p, p->name, names, &p->total, columns, count);
+    }
+}
+
+static void print_phases(FILE *out, const struct report *report, size_t width)
+{
+    struct column columns[COLUMNS_MAX];
+    size_t names = name_width(report);
+    size_t count = choose_columns(report, width > names ? width - names : 0, columns);
+    size_t kept = 0;
+    char from[REPORT_TEXT];
+
+    for (size_t i = 0; i < count; i++) {
+        if (!columns[i].spec->run_wide) {
+            columns[kept++] = columns[i];
+        }
+    }
+    for (size_t p = 0; p < report->phase_count; p++) {
+        fprintf(out, "\nphase %zu, from %s\n", p + 1,
+                report_time(report->phase_ns[p] / 1000000u, from));
+        print_head(out, "policy", names, columns, kept);
+        for (size_t i = 0; i < report->policy_count; i++) {
+            const struct policy_report *policy = &report->policies[i];
+            if (p < policy->phase_count) {
+                print_row(out, policy, policy->name, names, &policy->phases[p], columns,
+                          kept);
+            }
+        }
+    }
+}
+
+static void print_server_table(FILE *out, const struct report *report)
+{
+    static const struct figure_spec share = {.unit = FIGURE_SHARE};
+    size_t names = name_width(report);
+    size_t servers = strlen("server");
+    char a[REPORT_TEXT], b[REPORT_TEXT], c[REPORT_TEXT], d[REPORT_TEXT], e[REPORT_TEXT];
+
+    for (size_t i = 0; i < report->servers->count; i++) {
+        size_t length = strlen(report->servers->items[i].name);
+        servers = length > servers ? length : servers;
+    }
+    fprintf(out, "\n%-*s  %-*s  %10s  %8s  %8s  %8s  %7s\n", (int)names, "policy",
+            (int)servers, "server", "conns", "of conns", "of time", "of weight",
+            "peak");
+    for (size_t p = 0; p < report->policy_count; p++) {
+        const struct policy_report *policy = &report->policies[p];
+        for (size_t i = 0; i < report->servers->count; i++) {
+            const struct server_figures *f = &policy->servers[i];
+            fprintf(out, "%-*s  %-*s  %10s  %8s  %8s  %9s  %7s\n", (int)names,
+                    policy->name, (int)servers, report->servers->items[i].name,
+                    report_count(f->connections, a),
+                    figure_text(&share, f->request_share_ppm, b),
+                    figure_text(&share, f->connection_share_ppm, c),
+                    figure_text(&share, f->weight_share_ppm, d),
+                    report_count(f->peak_active, e));
+        }
+    }
+}
+
+void report_table(FILE *out, const struct report *report,
+                  const struct table_options *options)
+{
+    print_trace(out, report);
+    print_assumptions(out, report);
+    print_servers(out, report);
+    print_policies(out, report, options->width);
+    if (report->phase_count > 1) {
+        print_phases(out, report, options->width);
+    }
+    if (options->per_server) {
+        print_server_table(out, report);
+    }
+}

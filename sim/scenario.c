@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "policy.h"
+#include "pool_parse.h"
+
+static const struct {
+    const char *word;
+    enum server_event_kind kind;
+    size_t numbers; /* how many follow the server */
+    const char *usage;
+} event_words[] = {
+    {"weight", EVENT_WEIGHT, 1, "weight SERVER N"},
+    {"thresholds", EVENT_THRESHOLDS, 2, "thresholds SERVER UPPER LOWER"},
+    {"add", EVENT_ADD, 1, "add SERVER WEIGHT"},
+    {"remove", EVENT_REMOVE, 0, "remove SERVER"},
+    {"fail", EVENT_FAIL, 0, "fail SERVER"},
+    {"restore", EVENT_RESTORE, 0, "restore SERVER"},
+    {"scheduler", EVENT_SCHEDULER, 0, "scheduler NAME"},
+};
+enum { EVENT_WORDS = sizeof(event_words) / sizeof(*event_words) };
+
+static int name_server(struct pool_parse *parse, struct server_list *list,
+                       struct server_event *event, const char *text)
+{
+    struct server_spec spec = {.later = true, .weighted = true};
+    int64_t found;
+
+    if (!pool_address(text, 0, &spec.address)) {
+        return pool_error(parse, "expected a server's address, not '%s'", text);
+    }
+    found = servers_find(list, &spec.address);
+    for (size_t i = 0; found < 0 && i < list->count; i++) {
+        /* "10.0.0.1" is enough where only one port is in use. */
+        struct locus_address address = list->items[i].address;
+        address.port = spec.address.port == 0 ? 0 : address.port;
+        struct server_list one = {.items = &(struct server_spec){.address = address},
+                                  .count = 1};
+        if (spec.address.port == 0 && servers_find(&one, &spec.address) == 0) {
+            found = (int64_t)i;
+        }
+    }
+    if (found < 0 && event->kind != EVENT_ADD) {
+        return pool_error(parse, "no server '%s'", text);
+    }
+    if (found < 0) {
+        snprintf(spec.name, sizeof(spec.name), "%s", text);
+        spec.weight = event->weight;
+        found = (int64_t)list->count;
+        int status = pool_add_server(parse, list, &spec);
+        if (status != EXIT_OK) {
+            return status;
+        }
+    }
+    event->server = (uint32_t)found;
+    return EXIT_OK;
+}
+
+static int name_scheduler(struct pool_parse *parse, struct server_event *event,
+                          const char *text)
+{
+    struct policy policy;
+
+    if (!policy_parse(text, strlen(text), &policy) || policy.ops != NULL) {
+        return pool_error(parse, "scheduler: no scheduler '%s'", text);
+    }
+    snprintf(event->scheduler, sizeof(event->scheduler), "%s", policy.scheduler);
+    event->flags = policy.flags;
+    return EXIT_OK;
+}
+
+static int read_numbers(struct pool_parse *parse, struct server_event *event,
+                        char **words)
+{
+    int status = EXIT_OK;
+
+    if (event->kind == EVENT_WEIGHT || event->kind == EVENT_ADD) {
+        status = pool_number(parse, "weight", words[3], &event->weight);
+    } else if (event->kind == EVENT_THRESHOLDS) {
+        status = pool_number(parse, "upper threshold", words[3], &event->upper);
+        if (status == EXIT_OK) {
+            status = pool_number(parse, "lower threshold", words[4], &event->lower);
+        }
+        if (status == EXIT_OK && event->lower > event->upper) {
+            status = pool_error(parse, "the lower threshold is above the upper one");
+        }
+    }
+    return status;
+}
+
+static int scenario_line(struct pool_parse *parse, struct server_list *list,
+                         char **words, size_t count)
+{
+    struct server_event event = {.kind = EVENT_WEIGHT};
+    size_t kind = 0;
+    int status;
+
+    while (kind < EVENT_WORDS &&
+           (count < 2 || strcmp(words[1], event_words[kind].word) != 0)) {
+        kind++;
+    }
+    if (kind == EVENT_WORDS) {
+        return pool_error(
+            parse,
+            "expected TIME and weight, thresholds, add, remove, fail, restore "
+            "or scheduler, not '%s'",
+            count < 2 ? words[0] : words[1]);
+    }
+    if (!read_duration_ns(words[0], strlen(words[0]), &event.at_ns)) {
+        return pool_error(parse, "expected a time such as 90, 250ms or 2h, not '%s'",
+                          words[0]);
+    }
+    if (count != 3 + event_words[kind].numbers) {
+        return pool_error(parse, "expected TIME %s", event_words[kind].usage);
+    }
+    event.kind = event_words[kind].kind;
+    status = read_numbers(parse, &event, words);
+    if (status == EXIT_OK) {
+        status = event.kind == EVENT_SCHEDULER
+                     ? name_scheduler(parse, &event, words[2])
+                     : name_server(parse, list, &event, words[2]);
+    }
+    if (status == EXIT_OK && servers_add_event(list, &event) != LOCUS_OK) {
+        status = pool_out_of_memory(parse);
+    }
+    return status;
+}
+
+int scenario_read(const char *command, const char *path, struct server_list *list)
+{
+    struct pool_parse parse = {.command = command, .path = path};
+    char *text = pool_read_file(&parse, path);
+    char *rest = text;
+    char *words[POOL_WORDS_MAX];
+    char *line;
+    int status = text != NULL ? EXIT_OK : EXIT_RUNTIME;
+
+    while (status == EXIT_OK && (line = pool_next_line(&parse, &rest)) != NULL) {
+        size_t count = pool_split(line, words);
+        if (count > 0) {
+            status = scenario_line(&parse, list, words, count);
+        }
+    }
+    free(text);
+    servers_sort_events(list);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What-if files: one event a line, times since the first record.
+ *
+ *     # the cache in rack 2 is rebooted
+ *     30m    weight 10.0.0.2:80 0
+ *     32m    fail 10.0.0.2:80
+ *     1h     restore 10.0.0.2:80
+ *     1h5m   weight 10.0.0.2:80 40
+ */
+#ifndef LOCUS_SIM_SCENARIO_H
+#define LOCUS_SIM_SCENARIO_H
+
+#include "servers.h"
+
+/* Adds the file's events, and the servers that it alone knows. An exit_code, after a line on
+ * stderr. */
+int scenario_read(const char *command, const char *path, struct server_list *list);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "servers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+void servers_free(struct server_list *list)
+{
+    free(list->items);
+    free(list->events);
+    memset(list, 0, sizeof(*list));
+}
+
+static bool is_host_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '-' || c == '_' || c == '.';
+}
+
+bool server_address_parse(const char *text, size_t length, struct locus_address *out)
+{
+    size_t host = 0;
+    uint64_t port = 0;
+
+    if (locus_address_parse(text, length, out) == LOCUS_OK) {
+        return true;
+    }
+    while (host < length && is_host_character(text[host])) {
+        host++;
+    }
+    /* What begins with a digit is a mistyped number or address. */
+    if (host == 0 || host > 255 || text[0] == '-' || text[0] == '.' ||
+        (text[0] >= '0' && text[0] <= '9')) {
+        return false;
+    }
+    if (host < length &&
+        (text[host] != ':' || !read_number(text + host + 1, length - host - 1, &port) ||
+         port > UINT16_MAX)) {
+        return false;
+    }
+    *out = (struct locus_address){
+        .family = LOCUS_NAME,
+        .port = (uint16_t)port,
+        .key = locus_key_from_name(text, host),
+    };
+    return true;
+}
+
+static bool same_address(const struct locus_address *a, const struct locus_address *b)
+{
+    if (a->family != b->family || a->port != b->port) {
+        return false;
+    }
+    if (a->family == LOCUS_IPV4) {
+        return a->key.ipv4 == b->key.ipv4;
+    }
+    return memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes)) == 0;
+}
+
+int64_t servers_find(const struct server_list *list,
+                     const struct locus_address *address)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (same_address(&list->items[i].address, address)) {
+            return (int64_t)i;
+        }
+    }
+    return -1;
+}
+
+/* Room for one more of size each; counts are powers of two when they are full. */
+static void *room_for_one(void *items, size_t count, size_t size)
+{
+    if (count != 0 && (count & (count - 1)) != 0) {
+        return items;
+    }
+    return realloc(items, (count == 0 ? 1 : 2 * count) * size);
+}
+
+int servers_add(struct server_list *list, const struct server_spec *spec)
+{
+    struct server_spec *items;
+
+    if (list->count >= SERVERS_MAX) {
+        return LOCUS_EFULL;
+    }
+    items = room_for_one(list->items, list->count, sizeof(*items));
+    if (items == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    list->items = items;
+    list->items[list->count++] = *spec;
+    return LOCUS_OK;
+}
+
+int servers_add_event(struct server_list *list, const struct server_event *event)
+{
+    struct server_event *events =
+        room_for_one(list->events, list->event_count, sizeof(*events));
+
+    if (events == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    list->events = events;
+    list->events[list->event_count++] = *event;
+    return LOCUS_OK;
+}
+
+void servers_sort_events(struct server_list *list)
+{
+    for (size_t i = 1; i < list->event_count; i++) {
+        struct server_event event = list->events[i];
+        size_t at = i;
+        while (at > 0 && list->events[at - 1].at_ns > event.at_ns) {
+            list->events[at] = list->events[at - 1];
+            at--;
+        }
+        list->events[at] = event;
+    }
+}
+
+static int out_of_memory(const char *command)
+{
+    fprintf(stderr, "locus %s: out of memory\n", command);
+    return EXIT_RUNTIME;
+}
+
+static int make_numbered(const char *command, uint64_t count, struct server_list *list)
+{
+    for (uint32_t i = 1; i <= count; i++) {
+        struct server_spec spec = {
+            .address = {.family = LOCUS_IPV4,
+                        .port = 80,
+                        .key = {.ipv4 = 0x0a000000u + i}},
+        };
+        locus_address_format(&spec.address, spec.name, sizeof(spec.name));
+        if (servers_add(list, &spec) != LOCUS_OK) {
+            return out_of_memory(command);
+        }
+    }
+    return EXIT_OK;
+}
+
+static int parse_one(const char *command, const char *text, size_t length,
+                     struct server_list *list)
+{
+    const char *star = memchr(text, '*', length);
+    size_t address = star != NULL ? (size_t)(star - text) : length;
+    struct server_spec spec = {.weight = 1, .weighted = star != NULL};
+    uint64_t weight = 1;
+
+    if (address >= sizeof(spec.name) ||
+        !server_address_parse(text, address, &spec.address)) {
+        return usage_error(command,
+                           "--servers: expected a number of servers or "
+                           "ADDRESS[:PORT][*WEIGHT],..., not '%.*s'",
+                           (int)length, text);
+    }
+    if (star != NULL && (!read_number(star + 1, length - address - 1, &weight) ||
+                         weight > LOCUS_WEIGHT_MAX)) {
+        return usage_error(
+            command, "--servers: expected a weight from 0 to %d behind '*', not '%.*s'",
+            LOCUS_WEIGHT_MAX, (int)(length - address - 1), star + 1);
+    }
+    if (servers_find(list, &spec.address) >= 0) {
+        return usage_error(command, "--servers: '%.*s' is there twice", (int)address,
+                           text);
+    }
+    spec.weight = (uint32_t)weight;
+    memcpy(spec.name, text, address);
+    int status = servers_add(list, &spec);
+    if (status == LOCUS_EFULL) {
+        return usage_error(command, "--servers: more than %d servers", SERVERS_MAX);
+    }
+    return status == LOCUS_OK ? EXIT_OK : out_of_memory(command);
+}
+
+int servers_parse(const char *command, const char *text, struct server_list *list)
+{
+    uint64_t count;
+    int status = EXIT_OK;
+
+    if (read_number(text, strlen(text), &count)) {
+        if (count < 1 || count > SERVERS_MAX) {
+            return usage_error(command, "--servers: expected 1 to %d servers, not '%s'",
+                               SERVERS_MAX, text);
+        }
+        return make_numbered(command, count, list);
+    }
+    for (const char *item = text; status == EXIT_OK; item++) {
+        size_t length = strcspn(item, ",");
+        status = parse_one(command, item, length, list);
+        item += length;
+        if (*item == '\0') {
+            break;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The servers of a replay, each with a number that it keeps for the whole run, whether it is
+ * in service or not, and what happens to them on the way.
+ */
+#ifndef LOCUS_SIM_SERVERS_H
+#define LOCUS_SIM_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <locus/locus.h>
+
+enum { SERVERS_MAX = 65535, SERVER_NAME_SIZE = 80 };
+
+struct server_spec {
+    struct locus_address address; /* a name that is no address: LOCUS_NAME */
+    char name[SERVER_NAME_SIZE];  /* for reports */
+    uint32_t weight;
+    uint32_t upper, lower;     /* thresholds; 0: none */
+    uint32_t active, inactive; /* connections when the replay begins */
+    bool weighted;             /* somebody gave the weight; else the trace decides */
+    bool later;                /* not in service when the replay begins */
+};
+
+enum server_event_kind {
+    EVENT_WEIGHT,     /* weight */
+    EVENT_THRESHOLDS, /* upper, lower */
+    EVENT_ADD,        /* weight, upper, lower: comes into service, cold */
+    EVENT_REMOVE,     /* goes out of service */
+    EVENT_FAIL,       /* the same, by accident */
+    EVENT_RESTORE,    /* comes back with what it had, cold */
+    EVENT_SCHEDULER,  /* scheduler, flags */
+};
+
+struct server_event {
+    uint64_t at_ns; /* since the first record */
+    enum server_event_kind kind;
+    uint32_t server;
+    uint32_t weight, upper, lower;
+    char scheduler[24];
+    uint32_t flags;
+};
+
+struct server_list {
+    struct server_spec *items; /* in the order in which they are added */
+    size_t count;
+    struct server_event *events; /* by time */
+    size_t event_count;
+};
+
+void servers_free(struct server_list *list);
+/* Reads "192.0.2.1:80", "[2001:db8::1]:80" or a host name with or without ":port"; false
+ * when it can be neither. */
+bool server_address_parse(const char *text, size_t length, struct locus_address *out);
+/* The number of the server of that address, or -1. */
+int64_t servers_find(const struct server_list *list,
+                     const struct locus_address *address);
+/* LOCUS_EFULL: SERVERS_MAX are there. */
+int servers_add(struct server_list *list, const struct server_spec *spec);
+int servers_add_event(struct server_list *list, const struct server_event *event);
+/* Sorts events by time, those of one time as they were added. */
+void servers_sort_events(struct server_list *list);
+
+/*
+ * --servers: "4" (10.0.0.1:80 to 10.0.0.4:80, weights from the trace) or
+ * "10.0.0.1:80*40,10.0.0.2:80". An exit_code, after a line on stderr.
+ */
+int servers_parse(const char *command, const char *text, struct server_list *list);
+
+#endif
