@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "measure.h"
+#include "pauses.h"
 #include "schedule.h"
 
 static void usage(FILE *out)
 {
     fprintf(
         out,
-        "usage: locus-bench [lblc|lblcr|wlc]... [options]\n\n"
+        "usage: locus-bench [lblc|lblcr|wlc|pauses]... [options]\n\n"
         "Times pick + open + close of locus, of a stock uthash design, of a "
         "kernel-like\n"
         "one with 1,024 chains, and of the floor, in one run. All must decide "
@@ -141,6 +142,14 @@ int main(int argc, char **argv)
 
     if (!o.json) {
         print_machine_line();
+    }
+    if (wanted("pauses", argc, argv)) {
+        for (int i = 0; i < o.destinations.count; i++) {
+            bench_pauses(o.destinations.values[i], 10000, o.json);
+        }
+    }
+    if (!o.json && (wanted("lblc", argc, argv) || wanted("lblcr", argc, argv) ||
+                    wanted("wlc", argc, argv))) {
         bench_schedule_heading();
     }
     for (int i = 0; i < 3; i++) {

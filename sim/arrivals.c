@@ -265,11 +265,12 @@ static void leave(struct levels *levels, struct departures *departures, uint64_t
 }
 
 static bool enter(struct levels *levels, struct departures *departures,
-                  const struct arrival *a)
+                  const struct arrival *a, uint64_t udp_ns)
 {
     uint64_t until_ns;
 
-    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns)) {
+    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns) ||
+        (a->udp && __builtin_add_overflow(until_ns, udp_ns, &until_ns))) {
         until_ns = UINT64_MAX;
     }
     leave(levels, departures, a->start_ns);
@@ -313,7 +314,7 @@ int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
     *peak = 0;
     while (ok && (got = arrivals_next(source, batch)) > 0) {
         for (ssize_t i = 0; ok && i < got; i++) {
-            ok = enter(&levels, departures, &batch[i]);
+            ok = enter(&levels, departures, &batch[i], source->options.udp_ns);
             *peak = levels.level > *peak ? levels.level : *peak;
         }
     }

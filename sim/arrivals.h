@@ -32,6 +32,7 @@ struct arrival_options {
     enum proto_choice proto;
     struct duration_model duration;
     uint64_t speed_milli; /* 1000: as in the trace; 2000: arrivals twice as fast */
+    uint64_t udp_ns;      /* how long a UDP flow counts after its last packet */
     uint64_t seed;
 };
 

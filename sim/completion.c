@@ -10,25 +10,31 @@
 
 #include "command.h"
 #include "completion.h"
+#include "policy.h"
+#include "trace.h"
 
-static const char *scheduler(size_t index)
+typedef const char *value_fn(size_t index, const char **about);
+
+static const char *rules_name(size_t index, const char **about)
 {
-    return locus_scheduler_name(index, NULL);
+    (void)about;
+    return locus_rules_name(index);
 }
 
-/* Options whose values the library names; they mean the same in every command. */
+/* Options whose values are in a table elsewhere; they mean the same in every command. */
 static const struct {
     const char *option;
-    const char *(*value)(size_t index);
+    value_fn *value;
 } named[] = {
-    {"policy", scheduler},
-    {"rules", locus_rules_name},
+    {"format", trace_format_name},
+    {"policy", policy_name},
+    {"rules", rules_name},
 };
 
 /* "--rules | -r) values='kernel kernel-classic article' ;;", or nothing. */
 static void case_values(const struct option_spec *spec)
 {
-    const char *(*value)(size_t) = NULL;
+    value_fn *value = NULL;
 
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
         if (strcmp(spec->name, named[i].option) == 0) {
@@ -44,7 +50,7 @@ static void case_values(const struct option_spec *spec)
     }
     printf(") values='");
     for (size_t i = 0;; i++) {
-        const char *text = value != NULL ? value(i) : spec->choices[i];
+        const char *text = value != NULL ? value(i, NULL) : spec->choices[i];
         if (text == NULL) {
             break;
         }

@@ -8,13 +8,14 @@
 #include "help.h"
 
 const struct command *const commands[] = {
+    &cmd_replay,
+    &cmd_inspect,
+    &cmd_gen,
+    &cmd_convert,
     &cmd_drive,
     &cmd_pool,
     &cmd_registry,
     &cmd_coalesce_bench,
-    &cmd_gen,
-    &cmd_convert,
-    &cmd_replay,
     NULL,
 };
 

@@ -24,18 +24,16 @@ bool server_address_parse(const char *text, size_t length, struct locus_address 
 {
     size_t host = 0;
     uint64_t port = 0;
-    bool letter = false;
 
     if (locus_address_parse(text, length, out) == LOCUS_OK) {
         return true;
     }
     while (host < length && is_host_character(text[host])) {
-        letter =
-            letter || (text[host] != '.' && (text[host] < '0' || text[host] > '9'));
         host++;
     }
-    /* Digits and dots alone are a mistyped address, not a host. */
-    if (host == 0 || host > 255 || !letter || text[0] == '-' || text[0] == '.') {
+    /* What begins with a digit is a mistyped number or address. */
+    if (host == 0 || host > 255 || text[0] == '-' || text[0] == '.' ||
+        (text[0] >= '0' && text[0] <= '9')) {
         return false;
     }
     if (host < length &&

@@ -152,8 +152,10 @@ const char *locus_service_scheduler(const struct locus_service *svc, uint32_t *f
 static int check_config(const struct locus_service_config *config,
                         const struct locus_rules *rules)
 {
-    if (config->family < 0 || config->family > LOCUS_NAME ||
-        (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT))) {
+    if ((unsigned)config->family > LOCUS_NAME ||
+        (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT)) ||
+        (unsigned)rules->threshold > LOCUS_THRESHOLD_PLAIN ||
+        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST) {
         return LOCUS_EINVAL;
     }
     if (rules->active_cost < 1 || rules->active_cost > 65536 ||
@@ -251,8 +253,9 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
 
 /* ---- picks ---- */
 
-static uint32_t decide(struct locus_service *svc, const struct locus_request *request,
-                       struct locus_pick *pick)
+static inline uint32_t decide(struct locus_service *svc,
+                              const struct locus_request *request,
+                              struct locus_pick *pick)
 {
     pick->why = 0;
     pick->trimmed = LOCUS_NO_SERVER;

@@ -20,10 +20,25 @@ check() {
     fi
 }
 
-# includes FILES...: "file: header" per include line, quoted headers without the quotes.
+# includes FOLDER...: "file header" per include line below them; <a.h> as it is, "a.h" as the
+# path it has from here.
 includes() {
-    grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<][^">]+' "$@" |
-        sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: /; s/: "/: /'
+    local file header dir
+    grep -rHoE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<][^">]+' "$@" |
+        sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/ /' |
+        while read -r file header; do
+            dir=${file%/*}
+            if [[ $header == '<'* ]]; then
+                echo "$file $header>"
+                continue
+            fi
+            header=${header#\"}
+            while [[ $header == ../* && $dir != . ]]; do
+                header=${header#../}
+                [[ $dir == */* ]] && dir=${dir%/*} || dir=.
+            done
+            echo "$file $dir/$header"
+        done
 }
 
 undefined_beyond_libc_memory() {
@@ -31,14 +46,10 @@ undefined_beyond_libc_memory() {
     nm -A -u "$archive" | grep -vE " ($libc|locus_[a-z0-9_]+|_GLOBAL_OFFSET_TABLE_)$"
 }
 
-# Headers of src/ and what policies share in src/sched/, but none that a policy's file
-# stands beside.
+# The core's headers and what policies share in src/sched/, but none of a single policy.
 policies_beyond_the_core() {
     local libc='assert|limits|stdbool|stddef|stdint|string' file header
-    find src/sched -name '*.[ch]' | while read -r file; do
-        includes "$file"
-    done | grep -vE ": <(locus/[a-z]+\.h|($libc)\.h)$" | while IFS=': ' read -r file header; do
-        header=$(realpath -m --relative-to=. "src/sched/$header")
+    includes src/sched | grep -vE " <(locus/[a-z]+|($libc))\.h>$" | while read -r file header; do
         case $header in
         src/sched/*.h) [[ -f $header && ! -f ${header%.h}.c ]] ;;
         src/*/*) false ;;
@@ -49,24 +60,19 @@ policies_beyond_the_core() {
 }
 
 core_beyond_the_core() {
-    find src -maxdepth 1 -name '*.[ch]' | while read -r file; do
-        includes "$file"
-    done | grep -E ': (<(pthread|stdio|time|unistd|errno|sys/|hiredis)|.*shared/)'
+    includes src | grep -v '^src/shared/' |
+        grep -E ' (<(pthread|stdio|time|unistd|errno|sys/|hiredis)|src/shared/)'
 }
 
 # program_beyond_public FOLDER: its quoted headers are its own.
 program_beyond_public() {
-    find "$1" -name '*.[ch]' | while read -r file; do
-        includes "$file"
-    done | while IFS=': ' read -r file header; do
+    local file header
+    includes "$1" | while read -r file header; do
         case $header in
-        '<locus/'*) [[ -f include/${header#<} ]] || echo "$file: $header" ;;
-        '<'*) ;;
-        *) case $(realpath -m --relative-to=. "$(dirname "$file")/$header") in
-            "$1"/*) ;;
-            *) echo "$file: $header" ;;
-            esac ;;
-        esac
+        '<locus/'*) [[ -f include/${header//[<>]/} ]] ;;
+        '<'* | "$1"/*) ;;
+        *) false ;;
+        esac || echo "$file: $header"
     done
 }
 

@@ -127,7 +127,8 @@ struct locus_rules {
      * the kernel calls 256 * active + total or inactive), article 1. 1..65536. */
     uint32_t active_cost;
     enum locus_threshold_rule threshold;
-    enum locus_tie_break tie_break;
+    enum locus_tie_break tie_break; /* where loads are compared: lc wlc sed lblc lblcr; the
+                                       others go by the list itself */
 
     /* A full map remembers no new destination (picks go on). kernel 24,576; UINT32_MAX:
      * unbounded (kernel-classic, article). */
@@ -194,10 +195,11 @@ struct locus_service_config {
     uint64_t now_ns;       /* the clock at creation: periodic work is due from here */
     uint64_t tick_ns;      /* 1 ms; the resolution of lastuse and lastmod, >= 1 */
     /* Destinations idle for this long are collected; LBLCR sets unchanged for longer
-     * are trimmed. 0 means 24 h; see locus_service_set_expiration() for any value. */
+     * are trimmed. 0 means 24 h; see locus_service_set_expiration() for any value. Above
+     * 2^31 ticks nothing ever expires: take larger ticks for longer times. */
     int64_t expiration_ns;
-    /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts
-     * soft_entries at two thirds of it. 0: as the rules say. */
+    /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts soft_entries
+     * at two thirds of it, rounded up. 0: as the rules say. */
     uint32_t max_entries;
     uint32_t expected_entries; /* room made at once, so that no growth happens below it */
     /* Percent of the map's slots in use before it grows, 20..85. 0: 35 while the map is

@@ -118,7 +118,7 @@ static int event_at(struct drive *drive)
         return EXIT_USAGE;
     }
     if (jiffy_time_compare(target, drive->clock.elapsed) < 0) {
-        return script_expected(&drive->script, 1, "time",
+        return script_expected(&drive->script, 1, "S",
                                "a moment that the clock has not passed yet");
     }
     return advance_to(drive, target);
@@ -230,6 +230,7 @@ int drive_run(FILE *in, const char *name, FILE *out, FILE *err,
     }
     drive->script.in = in;
     drive->script.name = name;
+    drive->script.out = out;
     drive->script.err = err;
     drive->out = out;
     drive->rules = *rules;

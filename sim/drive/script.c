@@ -36,6 +36,7 @@ static void message_start(const struct script *script)
 {
     char quoted[QUOTED_BYTES];
 
+    fflush(script->out);
     fprintf(script->err, "locus drive: %s:%" PRIu64 ": ", script->name, script->line);
     if (script->count > 0) {
         fprintf(script->err, "%s: ", quote(script->words[0], quoted));
@@ -88,8 +89,10 @@ static bool read_line(struct script *script, int *code)
         return true;
     }
     if (ferror(script->in)) {
+        int error = errno;
+        fflush(script->out);
         fprintf(script->err, "locus drive: %s: cannot read: %s\n", script->name,
-                strerror(errno));
+                strerror(error));
         *code = EXIT_RUNTIME;
         return false;
     }
@@ -196,15 +199,18 @@ bool script_seconds(const struct script *script, size_t index, uint64_t *seconds
     bool fits, fraction_fits;
 
     if (!read_digits(word, whole, UINT64_MAX, seconds, &fits) ||
-        digits > FRACTION_DIGITS ||
-        !read_digits(fraction, digits, UINT32_MAX, &value, &fraction_fits) || !fits) {
+        !read_digits(fraction, digits, UINT32_MAX, &value, &fraction_fits) ||
+        digits > FRACTION_DIGITS) {
         script_expected(
-            script, index, "seconds",
-            "a number such as 60 or 0.004, with at most nine digits of fraction");
+            script, index, "S",
+            "seconds such as 60 or 0.004, of at most nine digits of fraction");
         return false;
     }
     for (; digits < FRACTION_DIGITS; digits++) {
         value *= 10;
+    }
+    if (!fits) {
+        *seconds = UINT64_MAX;
     }
     *nanoseconds = (uint32_t)value;
     return true;

@@ -22,6 +22,7 @@ enum {
 struct script {
     FILE *in;
     const char *name;
+    FILE *out; /* flushed before a message, so that both come in order */
     FILE *err;
     uint64_t line;                    /* its number, from 1 */
     char raw[SCRIPT_LINE_BYTES + 1];  /* the line as read */
@@ -48,7 +49,8 @@ bool script_number(const struct script *script, size_t index, const char *field,
  * they do: for whom refuses large numbers by a range of his own. */
 bool script_integer(const struct script *script, size_t index, const char *field,
                     int64_t *out);
-/* "S" or "S.frac", up to nine digits of fraction. */
+/* "S" or "S.frac", up to nine digits of fraction. Seconds that 64 bits do not hold come as
+ * the largest that they do. */
 bool script_seconds(const struct script *script, size_t index, uint64_t *seconds,
                     uint32_t *nanoseconds);
 /* "10.0.0.1" or the same as a number. */

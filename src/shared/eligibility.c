@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <uthash.h>
+#include "names.h"
 
 enum { SCHEME_MAX = 31, LIST_MAX = 4096 };
 
@@ -75,14 +75,12 @@ static const struct {
     {"ff00::/8", "address is multicast"},
 };
 
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
 static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
 {
-    struct in_addr ipv4;
-
-    if (inet_pton(AF_INET, text, &ipv4) == 1) {
-        memset(out, 0, 10);
-        memset(out + 10, 0xff, 2);
-        memcpy(out + 12, &ipv4, 4);
+    if (inet_pton(AF_INET, text, out + 12) == 1) {
+        memcpy(out, mapped, sizeof(mapped));
         *is_ipv4 = true;
         return true;
     }
@@ -178,7 +176,6 @@ static const char *why_not_public(const uint8_t address[16])
 static bool embedded(const uint8_t address[16], uint8_t out[16])
 {
     static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     const uint8_t *ipv4 = NULL;
 
     if (memcmp(address, nat64, sizeof(nat64)) == 0) {
@@ -258,6 +255,8 @@ static const char *judge_host(const struct locus_eligibility *rules, const char 
         bare[length] = '\0';
         if (parse_address(bare, address, &is_ipv4)) {
             char text[INET6_ADDRSTRLEN];
+            /* A mapped address is the IPv4 one, and a duplicate of it. */
+            is_ipv4 = is_ipv4 || memcmp(address, mapped, sizeof(mapped)) == 0;
             inet_ntop(is_ipv4 ? AF_INET : AF_INET6, is_ipv4 ? address + 12 : address,
                       text, sizeof(text));
             snprintf(out, size, is_ipv4 ? "%s" : "[%s]", text);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <uthash.h>
+#include "names.h"
 
 #define NOT_LIVE SIZE_MAX
 

@@ -338,6 +338,16 @@ static void put_held(struct locus_pool_member *member, uint64_t value)
     member->held = value;
 }
 
+static bool is_list(const struct locus_redis_reply *reply)
+{
+    bool ok = locus_reply_count(reply) == 4;
+
+    for (size_t i = 0; ok && i < 4; i++) {
+        ok = locus_reply_kind(locus_reply_at(reply, i)) == LOCUS_REPLY_ARRAY;
+    }
+    return ok;
+}
+
 static bool read_list(const struct locus_redis_reply *reply,
                       struct locus_pool_list *out)
 {
@@ -378,7 +388,7 @@ static int redis_list(void *self, struct locus_pool_list *out)
     out->members = calloc(room + 1, sizeof(*out->members));
     if (out->members == NULL) {
         status = LOCUS_ENOMEM;
-    } else if (locus_reply_count(reply) != 4 || !read_list(reply, out)) {
+    } else if (!is_list(reply) || !read_list(reply, out)) {
         status = LOCUS_EFORMAT;
     }
     locus_reply_free(reply);

@@ -13,7 +13,7 @@
  *     KEYS[8] leases     hash        lease -> member
  *
  * 5 to 8 exist while there are leases: 7 and 8 go with the last of them, 5 and 6, for the
- * sake of the turns, a minute later. If 7 has expired while nobody called, all its leases
+ * sake of the turns, ten seconds later. If 7 has expired while nobody called, all its leases
  * have ended, and what 6 still counts is void. load is an index of what held says, made
  * on the first lease. A member is in live or in kept, never in both. The turn breaks ties
  * among members of equally many leases: longest ago first.
@@ -206,8 +206,8 @@
     "  for i = 1, #ended do let_go(ended[i]) end\n"                                   \
     "  if redis.call('EXISTS', KEYS[7]) == 1 then return end\n"                       \
     "  if redis.call('HLEN', KEYS[6]) <= 1 then\n"                                    \
-    "    redis.call('PEXPIRE', KEYS[5], 60000)\n"                                     \
-    "    redis.call('PEXPIRE', KEYS[6], 60000)\n"                                     \
+    "    redis.call('PEXPIRE', KEYS[5], 10000)\n"                                     \
+    "    redis.call('PEXPIRE', KEYS[6], 10000)\n"                                     \
     "  else\n"                                                                        \
     "    redis.call('DEL', KEYS[5], KEYS[6], KEYS[8])\n"                              \
     "  end\n"                                                                         \

@@ -863,7 +863,7 @@ static void map_row(struct locus_redis *redis, const struct locus_redis_reply *r
     }
     for (size_t i = 2; i < locus_reply_count(row); i++) {
         const struct locus_redis_reply *at = locus_reply_at(row, i);
-        size_t length;
+        size_t length = 0;
         const char *host = locus_reply_text(locus_reply_at(at, 0), &length);
         if (!locus_reply_integer(locus_reply_at(at, 1), &port) || port < 1 ||
             port > 65535) {
@@ -1074,9 +1074,17 @@ static void follow(struct call *call, size_t i, const redisReply *reply,
     pthread_mutex_unlock(&redis->lock);
 }
 
+/* A node that works, but takes no writes, or none yet: others come first for a while. */
+static void shun(struct locus_redis *redis, struct node *node)
+{
+    pthread_mutex_lock(&redis->lock);
+    node->failures++;
+    node->retry_at_ns = later(locus_redis_now_ns(), backoff_ns(redis, node->failures));
+    pthread_mutex_unlock(&redis->lock);
+}
+
 /* Sorts one answer: done, or pending still because nothing was done. The reply is taken. */
-static void settle(struct call *call, size_t i, redisReply *reply,
-                   const struct node *from)
+static void settle(struct call *call, size_t i, redisReply *reply, struct node *from)
 {
     struct pending *pending = &call->pending[i];
 
@@ -1097,6 +1105,10 @@ static void settle(struct call *call, size_t i, redisReply *reply,
         if (asks_for_patience(reply)) {
             call->wait = true;
             call->last = LOCUS_ETIMEDOUT;
+            if (begins(reply, "READONLY") || begins(reply, "MASTERDOWN") ||
+                begins(reply, "LOADING")) {
+                shun(call->redis, from);
+            }
         } else if (begins(reply, "WRONGTYPE")) {
             finish(call, i, LOCUS_EFORMAT, NULL);
         } else {
@@ -1123,9 +1135,25 @@ static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
     }
 }
 
+static bool is_garbage(const redisContext *context)
+{
+    return context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM;
+}
+
+/* After next_reply() has returned NULL. */
+static void say_failure(struct locus_redis *redis, const struct node *node,
+                        const redisContext *context)
+{
+    if (context->err == 0) {
+        count(redis, &redis->stats.timeouts, 1);
+    }
+    say(redis, "%s%s%s: %s", node->host, node->port[0] != '\0' ? ":" : "", node->port,
+        context->err != 0 ? context->errstr : "no answer within the deadline");
+}
+
 /* Reads the answers to what was appended; false when the connection is of no more use. */
 static bool read_answers(struct call *call, struct connection *connection,
-                         const struct node *node, uint64_t deadline_ns, size_t appended)
+                         struct node *node, uint64_t deadline_ns, size_t appended)
 {
     redisContext *context = connection->context;
     uint64_t answered = 0;
@@ -1152,12 +1180,8 @@ static bool read_answers(struct call *call, struct connection *connection,
     if (i == call->count) {
         return !moved || map_ask(call->redis, node, connection, deadline_ns);
     }
-    bool garbage = context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM;
-    if (context->err == 0) {
-        count(call->redis, &call->redis->stats.timeouts, 1);
-    }
-    say(call->redis, "%s: %s", node->host,
-        context->err != 0 ? context->errstr : "no answer within the deadline");
+    bool garbage = is_garbage(context);
+    say_failure(call->redis, node, context);
     size_t written = appended - sdslen(context->obuf);
     for (; i < call->count; i++) {
         if (call->pending[i].here) {
@@ -1169,7 +1193,8 @@ static bool read_answers(struct call *call, struct connection *connection,
 
 /* Puts the commands of this exchange into the output buffer; *appended is its length. */
 static int write_commands(struct call *call, struct connection *connection,
-                          uint64_t deadline_ns, size_t *appended)
+                          const struct node *node, uint64_t deadline_ns,
+                          size_t *appended)
 {
     redisContext *context = connection->context;
 
@@ -1182,7 +1207,8 @@ static int write_commands(struct call *call, struct connection *connection,
         /* All SHAs are asked for before anything is appended. */
         if (script_sha(call->redis, connection, command->script->source, deadline_ns) ==
             NULL) {
-            return LOCUS_EIO;
+            say_failure(call->redis, node, context);
+            return is_garbage(context) ? LOCUS_EFORMAT : LOCUS_EIO;
         }
     }
     for (size_t i = 0; i < call->count; i++) {
@@ -1281,7 +1307,7 @@ static void exchange(struct call *call, size_t at)
         earlier_of(call->deadline_ns,
                    later(locus_redis_now_ns(), redis->options.command_timeout_ns));
     count(redis, &redis->stats.round_trips, 1);
-    status = write_commands(call, connection, until_ns, &appended);
+    status = write_commands(call, connection, node, until_ns, &appended);
     if (status != LOCUS_OK) {
         call->wait = true;
         unconnected(call, status);
@@ -1558,32 +1584,24 @@ const char *locus_redis_name(const struct locus_redis *redis)
     return redis->name;
 }
 
-int locus_redis_parse(const char *bytes, size_t length,
-                      void (*visit)(void *arg, const struct locus_redis_reply *reply),
-                      void *arg)
+int locus_redis_parse(const char *bytes, size_t length, struct locus_redis_reply **out)
 {
     redisReader *reader = redisReaderCreate();
     struct bound bound;
+    void *reply = NULL;
     int status = LOCUS_OK;
 
+    *out = NULL;
     if (reader == NULL) {
         return LOCUS_ENOMEM;
     }
     bound_reader(reader, &bound);
     if (redisReaderFeed(reader, bytes, length) != REDIS_OK) {
         status = LOCUS_ENOMEM;
-    }
-    while (status == LOCUS_OK) {
-        void *reply = NULL;
-        if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
-            status = LOCUS_EFORMAT;
-        } else if (reply == NULL) {
-            break;
-        } else {
-            visit(arg, reply);
-            freeReplyObject(reply);
-        }
+    } else if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
+        status = LOCUS_EFORMAT;
     }
     redisReaderFree(reader);
+    *out = reply;
     return status;
 }

@@ -159,11 +159,10 @@ uint64_t locus_redis_now_ns(void);
 
 /* ---- for the fuzzer and the tests ------------------------------------------------ */
 
-/* Parses bytes as a stream of replies, as they would come from a server, and hands over
- * each; LOCUS_EFORMAT when they are none. Ends at an incomplete one. */
+/* The first reply of bytes, as they would come from a server; NULL when it is incomplete.
+ * LOCUS_EFORMAT when it is none. */
 int locus_redis_parse(const char *bytes, size_t length,
-                      void (*visit)(void *arg, const struct locus_redis_reply *reply),
-                      void *arg);
+                      struct locus_redis_reply **out) LOCUS_NODISCARD;
 /* The cluster slot of a key: CRC16 of the part in braces, if there is one. */
 unsigned locus_redis_slot(const char *key, size_t length);
 

@@ -4,7 +4,8 @@
 # help.sh LOCUS: what the command says of itself, for every command in its table: help that
 # fits a terminal, a man page and a completion that their readers accept. TAP.
 set -u
-locus=$1
+locus=$(realpath "$1")
+source=$(dirname "$(realpath "$0")")/../..
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count=0
@@ -76,6 +77,15 @@ completes() {
     [[ " ${COMPREPLY[*]} " == *" $expected "* ]]
 }
 
+# The block of the README that begins with the report's first line.
+demo_prints_what_the_readme_says() {
+    cd "$source" || return 1
+    sed -n '/^trace    demo/,/^```/{/^```/!p}' README.md >"$scratch/expected"
+    [[ -s $scratch/expected ]] || return 1
+    "$locus" replay --servers 4 --policy wlc,lblc,lblcr,dh traces/demo.squid.log |
+        diff "$scratch/expected" -
+}
+
 check "the overview is printed" prints_help --help
 check "the overview fits 80 columns" fits_80_columns
 commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' "$scratch/help")
@@ -101,5 +111,9 @@ for command in $commands; do
     check "$command is completed" completes "${command%?}" "$command"
     check "the options of $command are completed" completes "$command" --hel --help
 done
+
+check "a list of values is completed" completes replay --policy wlc,lblc wlc,lblcr
+check "a value behind '=' is completed" completes replay --rules = kernel-c kernel-classic
+check "the demo prints what the README says" demo_prints_what_the_readme_says
 
 echo "1..$count"

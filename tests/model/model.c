@@ -435,7 +435,6 @@ void model_set_scheduler(struct model *m, enum model_scheduler scheduler, bool f
     m->scheduler = scheduler;
     model_simple_init(m);
     if (has_map(scheduler)) {
-        m->entries = 0;
         m->rover = 0;
         m->counter = 1;
         arm_gc(m);

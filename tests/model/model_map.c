@@ -231,24 +231,34 @@ struct model_pick model_lblc(struct model *m, struct model_key key)
     return pick;
 }
 
-static bool set_serves(const struct model *m, struct model_pick *pick)
-{
-    if (pick->server == MODEL_NONE) {
-        pick->why |= MODEL_DOWN;
-        return false;
-    }
-    if (should_spill(m, pick->server)) {
-        pick->why |= MODEL_SPILLED;
-        return false;
-    }
-    return true;
-}
-
+/* Trims the set. A pick that must stay a member is chosen again if it went. */
 static void note_trim(struct model *m, struct model_dest *dest, struct model_pick *pick)
 {
     pick->trimmed = set_trim(m, dest);
-    if (pick->trimmed != MODEL_NONE) {
-        pick->why |= MODEL_TRIMMED;
+    if (pick->trimmed == MODEL_NONE) {
+        return;
+    }
+    pick->why |= MODEL_TRIMMED;
+    if (m->rules.return_member_only && pick->server == pick->trimmed) {
+        pick->server = model_least(m, dest->members, dest->size, MODEL_COST_OVERHEAD);
+    }
+}
+
+/* The choice among the members; MODEL_NONE when the choice is among all servers. */
+static void choose_member(struct model *m, struct model_dest *dest,
+                          struct model_pick *pick)
+{
+    pick->server = model_least(m, dest->members, dest->size, MODEL_COST_OVERHEAD);
+    if (m->rules.trim_on_every_hit) {
+        note_trim(m, dest, pick);
+    }
+    if (pick->server == MODEL_NONE) {
+        pick->why |= MODEL_DOWN;
+    } else if (should_spill(m, pick->server)) {
+        pick->why |= MODEL_SPILLED;
+        pick->server = MODEL_NONE;
+    } else if (!m->rules.trim_on_every_hit) {
+        note_trim(m, dest, pick);
     }
 }
 
@@ -262,18 +272,8 @@ struct model_pick model_lblcr(struct model *m, struct model_key key)
         dest->lastuse = m->now;
     }
     struct model_pick pick = {MODEL_NONE, MODEL_NONE, 0};
-    pick.server = model_least(m, dest->members, dest->size, MODEL_COST_OVERHEAD);
-    if (m->rules.trim_on_every_hit) {
-        note_trim(m, dest, &pick);
-        if (m->rules.return_member_only && pick.server == pick.trimmed) {
-            pick.server =
-                model_least(m, dest->members, dest->size, MODEL_COST_OVERHEAD);
-        }
-    }
-    if (set_serves(m, &pick)) {
-        if (!m->rules.trim_on_every_hit) {
-            note_trim(m, dest, &pick);
-        }
+    choose_member(m, dest, &pick);
+    if (pick.server != MODEL_NONE) {
         dest->lastuse = m->now;
         pick.why |= MODEL_HIT;
         m->stats.hits++;
@@ -362,6 +362,7 @@ void model_map_flush(struct model *m)
         free(m->dests[i].members);
     }
     m->linked = 0;
+    m->entries = 0;
 }
 
 void model_map_purge(struct model *m, uint32_t server)

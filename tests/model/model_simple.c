@@ -82,6 +82,9 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* ---- walks over the list --------------------------------------------------------- */
 
+/* Which of equals wins is a choice of the rules where loads are compared (lc, wlc, sed);
+ * where the list itself decides, it is the list's order. */
+
 static uint32_t pick_lc(const struct model *m)
 {
     uint32_t least = MODEL_NONE;
@@ -101,7 +104,7 @@ static uint32_t pick_lc(const struct model *m)
 static uint32_t pick_nq(const struct model *m)
 {
     for (size_t i = 0; i < m->listed; i++) {
-        uint32_t id = m->list[m->rules.oldest_first ? m->listed - 1 - i : i];
+        uint32_t id = m->list[i];
         if (model_usable(m, id) && m->servers[id].active == 0) {
             return id;
         }
@@ -113,7 +116,7 @@ static uint32_t pick_heaviest(const struct model *m, bool with_room)
 {
     uint32_t best = MODEL_NONE;
     for (size_t i = 0; i < m->listed; i++) {
-        uint32_t id = m->list[m->rules.oldest_first ? m->listed - 1 - i : i];
+        uint32_t id = m->list[i];
         const struct model_server *s = &m->servers[id];
         if (!model_usable(m, id) || (with_room && s->active > s->weight)) {
             continue;
@@ -132,7 +135,7 @@ static uint64_t roll(struct model *m, uint64_t range)
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     z ^= z >> 31;
-    return (z >> 32) * range >> 32;
+    return (uint64_t)((model_wide)(z >> 32) * range >> 32);
 }
 
 static uint32_t twos_choice(const struct model *m, int64_t rest)

@@ -205,7 +205,7 @@ struct pair *pair_create(const struct pair_config *config)
     struct model_rules rules = pair_rules(service->rules, service->tick_ns);
     if (service->max_entries != 0) {
         rules.max_entries = service->max_entries;
-        rules.soft_entries = (int64_t)service->max_entries * 2 / 3;
+        rules.soft_entries = service->max_entries - service->max_entries / 3;
     }
     p->m = model_create(&rules, ticks(p, p->now_ns), service->seed);
     p->m->expiration = service->expiration_ns != 0
@@ -268,8 +268,8 @@ static bool compare_stats(struct pair *p)
            same(p, "expired", stats.expired, want->expired) &&
            same(p, "servers", stats.servers, p->m->listed) &&
            same(p, "trash", stats.trash, p->m->trashed) &&
-           same(p, "destinations", stats.destinations, p->m->linked) &&
-           same(p, "entries", stats.entries, (uint64_t)p->m->entries);
+           (p->purging || (same(p, "destinations", stats.destinations, p->m->linked) &&
+                           same(p, "entries", stats.entries, (uint64_t)p->m->entries)));
 }
 
 static bool compare_members(struct pair *p, const struct model_dest *dest,
@@ -304,6 +304,9 @@ static bool compare_dest(struct pair *p, const union locus_key *key)
 static bool compare_due(struct pair *p)
 {
     int64_t due = model_due(p->m);
+    if (p->purging) {
+        return true;
+    }
     uint64_t want =
         due == MODEL_NEVER ? LOCUS_NEVER : (uint64_t)due * p->config.service.tick_ns;
     return same(p, "locus_tick_due", locus_tick_due(p->svc), want);
@@ -480,8 +483,26 @@ static bool check_scheduler(struct pair *p)
     return !p->failed;
 }
 
+static bool tick_until_done(struct pair *p, uint64_t now_ns, uint32_t budget)
+{
+    p->purging = false;
+    if (budget == 0) {
+        return locus_tick(p->svc, now_ns, SIZE_MAX) ||
+               fail(p, "locus_tick without a bound left something over");
+    }
+    for (uint32_t i = 0; !locus_tick(p->svc, now_ns, budget); i++) {
+        if (i > 10000000) {
+            return fail(p, "locus_tick in slices never ends");
+        }
+    }
+    return true;
+}
+
 bool pair_check(struct pair *p)
 {
+    if (p->purging && !tick_until_done(p, p->now_ns, 0)) {
+        return false;
+    }
     return !p->failed && compare_stats(p) && compare_due(p) && check_servers(p) &&
            check_scheduler(p) && check_map(p) && check_references(p);
 }
@@ -760,7 +781,11 @@ static bool do_remove(struct pair *p, const struct op *op)
     }
     int status = locus_server_remove(p->svc, p->handles[slot], p->now_ns);
     enum model_status want = model_remove(p->m, slot);
+    bool bounded = p->m->rules.max_entries != UINT32_MAX;
+    p->purging |= p->m->rules.purge_removed;
     return same(p, "status of a remove", (uint64_t)status, (uint64_t)status_of(want)) &&
+           (!p->purging || (!bounded && !(op->small & 1)) ||
+            tick_until_done(p, p->now_ns, 0)) &&
            compare_server(p, slot);
 }
 
@@ -811,20 +836,6 @@ static bool forget_freed(struct pair *p)
     return true;
 }
 
-static bool tick_until_done(struct pair *p, uint64_t now_ns, uint32_t budget)
-{
-    if (budget == 0) {
-        return locus_tick(p->svc, now_ns, SIZE_MAX) ||
-               fail(p, "locus_tick without a bound left something over");
-    }
-    for (uint32_t i = 0; !locus_tick(p->svc, now_ns, budget); i++) {
-        if (i > 10000000) {
-            return fail(p, "locus_tick in slices never ends");
-        }
-    }
-    return true;
-}
-
 static bool do_time(struct pair *p, const struct op *op)
 {
     uint64_t tick_ns = p->config.service.tick_ns;
@@ -865,7 +876,7 @@ static bool do_sched(struct pair *p, const struct op *op)
     int status = locus_service_set_scheduler(p->svc, model_scheduler_name(scheduler),
                                              flags, p->now_ns);
     return same(p, "status of set_scheduler", (uint64_t)status, LOCUS_OK) &&
-           check_scheduler(p);
+           (p->purging || check_scheduler(p));
 }
 
 static bool do_expire(struct pair *p, const struct op *op)

@@ -67,6 +67,7 @@ struct pair {
     size_t handles_room;
     struct pair_conn *conns;
     size_t conn_count, conn_room;
+    bool purging; /* a removed server may be in sets that nobody has looked up since */
     bool failed;
     char error[512];
 };

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LOCUS_BENCH_PAUSES_H
+#define LOCUS_BENCH_PAUSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The longest waits: single picks while the map grows from empty to that many
+ * destinations, slices of budget map slots while the collector takes half of them, and while
+ * a removed server leaves the rest.
+ */
+void bench_pauses(uint32_t destinations, size_t budget, bool json);
+
+#endif

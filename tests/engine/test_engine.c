@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One policy's run: what counts when, what events do, and the whole against a plain replay
+ * that looks through all connections at every arrival.
+ */
+#include "suite.h"
+
+#include <string.h>
+
+#include "engine.h"
+
+#define SECOND ((uint64_t)1000000000)
+
+static struct server_list servers;
+
+static void make_servers(uint32_t count, uint32_t weight)
+{
+    memset(&servers, 0, sizeof(servers));
+    for (uint32_t i = 0; i < count; i++) {
+        struct server_spec spec = {
+            .address = {.family = LOCUS_IPV4,
+                        .port = 80,
+                        .key = {.ipv4 = 0x0a000001 + i}},
+            .weight = weight,
+        };
+        ck_assert_int_eq(servers_add(&servers, &spec), 0);
+    }
+}
+
+static void add_event(uint64_t at_ns, enum server_event_kind kind, uint32_t server,
+                      uint32_t weight)
+{
+    struct server_event event = {
+        .at_ns = at_ns, .kind = kind, .server = server, .weight = weight};
+
+    ck_assert_int_eq(servers_add_event(&servers, &event), 0);
+    servers_sort_events(&servers);
+}
+
+static struct engine *begin(const char *policy_text)
+{
+    static struct policy policy;
+    struct engine *engine;
+    struct engine_config config = {
+        .policy = &policy,
+        .family = LOCUS_IPV4,
+        .servers = &servers,
+        .tcpfin_ns = 120 * SECOND,
+        .udp_ns = 300 * SECOND,
+        .phases = true,
+        .seed = 1,
+    };
+
+    ck_assert(policy_parse(policy_text, strlen(policy_text), &policy));
+    ck_assert_int_eq(engine_create(&config, &engine), 0);
+    return engine;
+}
+
+static struct arrival make_arrival(uint64_t start_ns, uint64_t duration_ns,
+                                   uint32_t destination)
+{
+    return (struct arrival){
+        .start_ns = start_ns,
+        .duration_ns = duration_ns,
+        .bytes = 10,
+        .request = {.dst = {.ipv4 = 0xc0000200 + destination},
+                    .src = {.ipv4 = 0x7f000001}},
+        .destination = destination,
+    };
+}
+
+static void arrive(struct engine *engine, struct arrival a)
+{
+    ck_assert_int_eq(engine_run(engine, &a, 1), 0);
+}
+
+static struct figures end(struct engine *engine)
+{
+    struct figures f;
+
+    ck_assert_int_eq(engine_finish(engine), 0);
+    recorder_figures(engine_recorder(engine), SIZE_MAX, &f);
+    return f;
+}
+
+static void done(struct engine *engine)
+{
+    engine_destroy(engine);
+    servers_free(&servers);
+}
+
+/* One server that takes one connection: who comes before the first is gone is refused. */
+START_TEST(a_tcp_connection_counts_until_its_time_out_after_the_fin)
+{
+    make_servers(1, 5);
+    servers.items[0].upper = 1;
+    servers.items[0].lower = 1;
+    struct engine *engine = begin("wlc");
+    arrive(engine, make_arrival(0, 10 * SECOND, 0));
+    arrive(engine, make_arrival(130 * SECOND - 1, 0, 1));
+    arrive(engine, make_arrival(130 * SECOND, 0, 2));
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.connections, 2);
+    ck_assert_uint_eq(f.refused, 1);
+    ck_assert_uint_eq(f.destinations, 2);
+    ck_assert_uint_eq(f.busy_ms, 10000);
+    done(engine);
+}
+END_TEST
+
+START_TEST(a_udp_flow_counts_until_its_time_out_after_the_last_packet)
+{
+    struct arrival a = make_arrival(0, 10 * SECOND, 0);
+
+    make_servers(1, 5);
+    servers.items[0].upper = 1;
+    servers.items[0].lower = 1;
+    struct engine *engine = begin("wlc");
+    a.udp = true;
+    arrive(engine, a);
+    arrive(engine, make_arrival(310 * SECOND - 1, 0, 1));
+    arrive(engine, make_arrival(310 * SECOND, 0, 2));
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.refused, 1);
+    ck_assert_uint_eq(f.busy_ms, 310000);
+    done(engine);
+}
+END_TEST
+
+/* Equal times: the departure first, so that one server never has two. */
+START_TEST(departures_come_before_arrivals_of_the_same_time)
+{
+    make_servers(2, 5);
+    struct engine *engine = begin("wlc");
+    for (uint64_t i = 0; i < 10; i++) {
+        arrive(engine, make_arrival(i * SECOND, SECOND, (uint32_t)i));
+    }
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.peak_active, 1);
+    ck_assert_uint_eq(f.imbalance_mean_ppm, 2000000);
+    ck_assert_uint_eq(f.busy_ms, 10000);
+    done(engine);
+}
+END_TEST
+
+START_TEST(events_take_effect_at_their_time)
+{
+    struct server_figures s[2];
+
+    make_servers(2, 5);
+    add_event(10 * SECOND, EVENT_WEIGHT, 0, 0);
+    add_event(20 * SECOND, EVENT_WEIGHT, 0, 5);
+    struct engine *engine = begin("rr");
+    for (uint64_t i = 0; i < 30; i++) {
+        arrive(engine, make_arrival(i * SECOND, 0, (uint32_t)i));
+    }
+    struct figures f = end(engine), phase;
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 10);
+    ck_assert_uint_eq(s[1].connections, 20);
+    ck_assert_uint_eq(engine_recorder(engine)->phase_count, 3);
+    recorder_figures(engine_recorder(engine), 1, &phase);
+    ck_assert_uint_eq(phase.connections, 10);
+    recorder_server_figures(engine_recorder(engine), 1, s);
+    ck_assert_uint_eq(s[0].connections, 0);
+    ck_assert_uint_eq(f.connections, 30);
+    done(engine);
+}
+END_TEST
+
+START_TEST(a_failed_server_comes_back_cold)
+{
+    make_servers(2, 5);
+    add_event(10 * SECOND, EVENT_FAIL, 0, 0);
+    add_event(20 * SECOND, EVENT_RESTORE, 0, 0);
+    add_event(25 * SECOND, EVENT_FAIL, 1, 0);
+    struct engine *engine = begin("wlc");
+    arrive(engine, make_arrival(0, 0, 0));           /* to the newest, server 1 */
+    arrive(engine, make_arrival(1, 5 * SECOND, 1));  /* server 0, which is idle */
+    arrive(engine, make_arrival(12 * SECOND, 0, 1)); /* server 1: no move, 0 is away */
+    arrive(engine, make_arrival(30 * SECOND, 0, 1)); /* server 0 again: not warm */
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.connections, 4);
+    ck_assert_uint_eq(f.repeats, 2);
+    ck_assert_uint_eq(f.warm_ppm, 0);
+    ck_assert_uint_eq(f.moves, 0);
+    done(engine);
+}
+END_TEST
+
+START_TEST(a_server_that_comes_later_gets_nothing_before)
+{
+    struct server_figures s[2];
+
+    make_servers(2, 5);
+    servers.items[1].later = true;
+    add_event(5 * SECOND, EVENT_ADD, 1, 5);
+    struct engine *engine = begin("rr");
+    for (uint64_t i = 0; i < 9; i++) {
+        arrive(engine, make_arrival(i * SECOND, 0, (uint32_t)i));
+    }
+    end(engine);
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[1].connections, 2);
+    done(engine);
+}
+END_TEST
+
+START_TEST(a_scheduler_changes_on_the_way)
+{
+    struct server_event event = {
+        .at_ns = SECOND, .kind = EVENT_SCHEDULER, .scheduler = "none"};
+
+    make_servers(2, 5);
+    ck_assert_int_eq(servers_add_event(&servers, &event), 0);
+    struct engine *engine = begin("leastalloc");
+    arrive(engine, make_arrival(0, 0, 0));
+    arrive(engine, make_arrival(SECOND, 0, 0));
+    ck_assert_uint_eq(end(engine).refused, 1);
+    done(engine);
+}
+END_TEST
+
+START_TEST(leastalloc_keeps_the_numbers_of_picks_equal)
+{
+    struct server_figures s[3];
+
+    make_servers(3, 5);
+    servers.items[2].weight = 0;
+    struct engine *engine = begin("leastalloc");
+    for (uint64_t i = 0; i < 10; i++) {
+        arrive(engine, make_arrival(i, i % 2 == 0 ? 0 : 1000 * SECOND, 0));
+    }
+    end(engine);
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 5);
+    ck_assert_uint_eq(s[1].connections, 5);
+    ck_assert_uint_eq(s[2].connections, 0);
+    done(engine);
+}
+END_TEST
+
+START_TEST(connections_found_at_the_start_leave_in_the_end)
+{
+    make_servers(1, 5);
+    servers.items[0].active = 3;
+    servers.items[0].inactive = 2;
+    servers.items[0].upper = 6;
+    struct engine *engine = begin("wlc");
+    arrive(engine, make_arrival(0, 0, 0)); /* the sixth: full */
+    arrive(engine, make_arrival(1, 0, 0));
+    arrive(engine, make_arrival(1000 * SECOND, 0, 0));
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.refused, 1);
+    ck_assert_uint_eq(f.connections, 2);
+    ck_assert_uint_eq(f.busy_ms, 900000);
+    done(engine);
+}
+END_TEST
+
+/* ---- against a plain replay ------------------------------------------------------ */
+
+enum { ARRIVALS = 3000, SERVERS = 5, DESTINATIONS = 40 };
+
+static struct arrival arrivals[ARRIVALS];
+
+static void make_trace(uint64_t seed)
+{
+    uint64_t now = 0;
+
+    for (size_t i = 0; i < ARRIVALS; i++) {
+        /* Bursts, and now and then a gap in which everything expires. */
+        uint64_t gap = next_random(&seed) % 500 == 0 ? 100000 : next_random(&seed) % 3;
+        now += gap * SECOND / 4;
+        uint32_t destination =
+            (uint32_t)((next_random(&seed) % DESTINATIONS) * (next_random(&seed) % 2));
+        arrivals[i] =
+            make_arrival(now, next_random(&seed) % (20 * SECOND), destination);
+    }
+}
+
+/* Every connection in an array; at each arrival those that are due are taken in order. */
+static void replay_plainly(const char *scheduler, uint64_t picks[SERVERS])
+{
+    static uint64_t fin[ARRIVALS], gone[ARRIVALS];
+    static uint32_t handle[ARRIVALS];
+    struct locus_service_config config = {.scheduler = scheduler, .family = LOCUS_IPV4};
+    struct locus_service *svc;
+    struct locus_server_info info;
+    struct locus_pick pick;
+
+    ck_assert_int_eq(locus_service_create(&config, &svc), 0);
+    for (uint32_t i = 0; i < SERVERS; i++) {
+        struct locus_server_config server = {.address = servers.items[i].address,
+                                             .weight = servers.items[i].weight,
+                                             .tag = i};
+        uint32_t ignored;
+        ck_assert_int_eq(locus_server_add(svc, &server, 0, &ignored), 0);
+    }
+    for (size_t i = 0; i < ARRIVALS; i++) {
+        uint64_t now = arrivals[i].start_ns;
+        while (locus_tick_due(svc) <= now) {
+            locus_tick(svc, locus_tick_due(svc), SIZE_MAX);
+        }
+        for (size_t k = 0; k < i; k++) {
+            int status = 0;
+            if (fin[k] <= now) {
+                status = locus_conn_move(svc, handle[k], LOCUS_ACTIVE, LOCUS_INACTIVE);
+                gone[k] = fin[k] + 120 * SECOND;
+                fin[k] = UINT64_MAX;
+            }
+            if (gone[k] <= now) {
+                status |= locus_conn_unbind(svc, handle[k], LOCUS_INACTIVE);
+                gone[k] = UINT64_MAX;
+            }
+            if (status != 0) {
+                ck_abort();
+            }
+        }
+        ck_assert_int_eq(
+            locus_connect(svc, &arrivals[i].request, now, LOCUS_ACTIVE, &pick), 0);
+        handle[i] = pick.server;
+        fin[i] = now + arrivals[i].duration_ns;
+        gone[i] = UINT64_MAX;
+        ck_assert_int_eq(locus_server_get(svc, pick.server, &info), 0);
+        picks[info.tag]++;
+    }
+    locus_service_destroy(svc);
+}
+
+START_TEST(the_engine_agrees_with_a_plain_replay)
+{
+    static const char *const names[] = {"wlc", "lblc", "lblcr", "sed", "rr", "dh"};
+    struct server_figures s[SERVERS];
+
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        uint64_t picks[SERVERS] = {0};
+        make_servers(SERVERS, 4);
+        servers.items[2].weight = 9;
+        make_trace(seed);
+        replay_plainly(names[_i], picks);
+        struct engine *engine = begin(names[_i]);
+        /* In pieces of any size. */
+        for (size_t at = 0, n = 1; at < ARRIVALS; at += n) {
+            n = next_random(&seed) % 50;
+            n = n < ARRIVALS - at ? n : ARRIVALS - at;
+            ck_assert_int_eq(engine_run(engine, arrivals + at, n), 0);
+        }
+        end(engine);
+        recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+        for (uint32_t i = 0; i < SERVERS; i++) {
+            ck_assert_uint_eq(s[i].connections, picks[i]);
+        }
+        done(engine);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engine");
+    TCase *tcase = tcase_create("engine");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, a_tcp_connection_counts_until_its_time_out_after_the_fin);
+    tcase_add_test(tcase, a_udp_flow_counts_until_its_time_out_after_the_last_packet);
+    tcase_add_test(tcase, departures_come_before_arrivals_of_the_same_time);
+    tcase_add_test(tcase, events_take_effect_at_their_time);
+    tcase_add_test(tcase, a_failed_server_comes_back_cold);
+    tcase_add_test(tcase, a_server_that_comes_later_gets_nothing_before);
+    tcase_add_test(tcase, a_scheduler_changes_on_the_way);
+    tcase_add_test(tcase, leastalloc_keeps_the_numbers_of_picks_equal);
+    tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
+    tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools as operators have them. Each case is a file's text and what must come of it, written
+ * as "ADDRESS*WEIGHT[<UPPER,LOWER>][(ACTIVE,INACTIVE)]" a server and "@SECONDS kind server" an
+ * event; NULL where it must be refused.
+ */
+#include "suite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "pool_file.h"
+#include "scenario.h"
+
+struct pool_case {
+    const char *text;
+    const char *service;
+    bool reverse;
+    const char *expected;
+};
+
+static const struct pool_case cases[] = {
+    /* ipvsadm -S -n */
+    {"-A -t 10.0.0.1:80 -s lblc\n"
+     "-a -t 10.0.0.1:80 -r 10.1.0.1:80 -m -w 3\n"
+     "-a -t 10.0.0.1:80 -r 10.1.0.2:8080 -g -w 0 -x 100 -y 50\n",
+     NULL, false, "10.1.0.1:80*3 10.1.0.2:8080*0<100,50>"},
+    /* A script: paths, sudo, long options, joined values, defaults, edits, deletes, junk. */
+    {"#!/bin/sh\n\nset -e\n/sbin/ipvsadm -C\n"
+     "sudo ipvsadm --add-service --tcp-service=10.0.0.1:80 --scheduler wlc -p 300\n"
+     "ipvsadm -a -t 10.0.0.1:80 -r 10.1.0.1 -w5 --tun-type gue --tun-port 6080\n"
+     "ipvsadm -a -t 10.0.0.1:80 -r 10.1.0.2 -i # weight 1\n"
+     "ipvsadm -a -t 10.0.0.1:80 -r 10.1.0.3\n"
+     "ipvsadm -e -t 10.0.0.1:80 -r 10.1.0.2 -w 70000\n"
+     "ipvsadm -d -t 10.0.0.1:80 -r 10.1.0.3\n"
+     "ipvsadm --set 900 120 300\nipvsadm -Ln\n",
+     NULL, false, "10.1.0.1*5 10.1.0.2*70000"},
+    /* Behind a sleep, commands are events. */
+    {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-e -f 1 -r 10.1.0.1:0 -w "
+     "4\n"
+     "sleep 1m\n-a -f 1 -r 10.1.0.9:0 -w 6\n-d -f 1 -r 10.1.0.1:0\n",
+     NULL, false,
+     "10.1.0.1:0*2 10.1.0.9:0*6later @60 weight 0 @60 thresholds 0 @120 add 1 @120 "
+     "remove 0"},
+    /* ipvsadm 1.26 without dashes; IPv6; names. */
+    {"-A -t [2001:db8::1]:80 -s wlc -p 360 pe sip ops\n"
+     "-a -t [2001:db8::1]:80 -r [2001:db8::2]:80 -m -w 2\n"
+     "-a -t [2001:db8::1]:80 -r web-1.example:http -m -w 2\n",
+     NULL, false, NULL},
+    {"-A -t [2001:db8::1]:80 -s wlc -p 360 pe sip ops\n"
+     "-a -t [2001:db8::1]:80 -r [2001:db8::2]:80 -m -w 2\n"
+     "-a -t [2001:db8::1]:80 -r web-1.example:80 -m -w 2\n",
+     NULL, false, "[2001:db8::2]:80*2 web-1.example:80*2"},
+    /* Several services. */
+    {"-A -t 10.0.0.1:80\n-a -t 10.0.0.1:80 -r 10.1.0.1:80\n-A -u 10.0.0.1:53\n"
+     "-a -u 10.0.0.1:53 -r 10.1.0.2:53 -w 9\n",
+     "10.0.0.1:53", false, "10.1.0.2:53*9"},
+    {"-A -t 10.0.0.1:80\n-a -t 10.0.0.1:80 -r 10.1.0.1:80\n-A -u 10.0.0.1:53\n"
+     "-a -u 10.0.0.1:53 -r 10.1.0.2:53 -w 9\n",
+     NULL, false, NULL},
+    /* Refused: weights out of range, servers twice or unknown, nothing. */
+    {"-a -t 10.0.0.1:80 -r 10.1.0.1:80 -w 2147483648\n", NULL, false, NULL},
+    {"-a -t 10.0.0.1:80 -r 10.1.0.1:80 -w -1\n", NULL, false, NULL},
+    {"-a -t 10.0.0.1:80 -r 10.1.0.1:80\n-a -t 10.0.0.1:80 -r 10.1.0.1:80\n", NULL,
+     false, NULL},
+    {"-e -t 10.0.0.1:80 -r 10.1.0.1:80\n", NULL, false, NULL},
+    {"-a -t 10.0.0.1:80 -r\n", NULL, false, NULL},
+    {"-a -t 10.0.0.1:80 -r 10.1.0.256:80\n", NULL, false, NULL},
+    {"-A -t 10.0.0.1:80 -s rr\n", NULL, false, NULL},
+    {"", NULL, false, NULL},
+    /* ipvsadm -Ln, sorted by ipvsadm: the file's order. */
+    {"IP Virtual Server version 1.2.1 (size=4096)\n"
+     "Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 wlc persistent 300\n"
+     "  -> 10.1.0.1:80                  Masq    1      3          40        \n"
+     "  -> 10.1.0.2:80                  Route   2      0          0         \n"
+     "FWM  7 lblc\n"
+     "  -> 10.1.0.3:0                   Tunnel  4      1          1\n",
+     "10.0.0.1:80", false, "10.1.0.1:80*1(3,40) 10.1.0.2:80*2"},
+    /* As the kernel has it: the newest first, so the last line was added first. */
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
+     "TCP  0A000001:0050 wlc\n"
+     "  -> 0A010002:0050      Masq    2      0          0\n"
+     "  -> 0A010001:0050      Masq    1      0          0\n",
+     NULL, false, "10.1.0.1:80*1 10.1.0.2:80*2"},
+    /* Thresholds behind the table of weights, and alone: then the trace gives weights. */
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 wlc\n"
+     "  -> 10.1.0.1:80                  Masq    5      3          40        \n"
+     "Prot LocalAddress:Port            Uthreshold Lthreshold ActiveConn InActConn\n"
+     "  -> RemoteAddress:Port\n"
+     "TCP  10.0.0.1:80 wlc\n"
+     "  -> 10.1.0.1:80                  200        100        3          40\n",
+     NULL, false, "10.1.0.1:80*5<200,100>(3,40)"},
+    {"Prot LocalAddress:Port            Uthreshold Lthreshold ActiveConn InActConn\n"
+     "  -> RemoteAddress:Port\n"
+     "TCP  10.0.0.1:80 wlc\n"
+     "  -> 10.1.0.1:80                  200        100        3          40\n",
+     NULL, false, "10.1.0.1:80*?<200,100>(3,40)"},
+    /* ipvsadm --stats has none of it. */
+    {"Prot LocalAddress:Port               Conns   InPkts  OutPkts  InBytes OutBytes\n"
+     "  -> RemoteAddress:Port\nTCP  10.0.0.1:80   1 2 3 4 5\n  -> 10.1.0.1:80 1 2 3 4 "
+     "5\n",
+     NULL, false, NULL},
+    /* keepalived.conf */
+    {"! comment\n$W=7\nglobal_defs { router_id x }\n"
+     "vrrp_instance V { virtual_ipaddress { 10.0.0.1 } }\n"
+     "virtual_server 10.0.0.1 80 {\n  delay_loop 6\n  lb_algo lblc\n  lb_kind DR\n"
+     "  protocol TCP\n  sorry_server 10.9.9.9 80\n"
+     "  real_server 10.1.0.1 80 {\n    weight 0\n    uthreshold 30\n    lthreshold 20\n"
+     "    HTTP_GET { url { path / weight 99 } connect_timeout 3 }\n  }\n"
+     "  real_server 10.1.0.2 8080 { weight ${W} }\n"
+     "  real_server 10.1.0.3 { # the service's port\n    inhibit_on_failure\n  }\n}\n",
+     NULL, false, "10.1.0.1:80*0<30,20> 10.1.0.2:8080*7 10.1.0.3:80*1"},
+    {"virtual_server_group web {\n  10.0.0.1 80\n  fwmark 3\n}\n"
+     "virtual_server group web { real_server 10.1.0.1 80 { weight 5 } }\n"
+     "virtual_server fwmark 8 { real_server 10.1.0.2 80 { weight 6 } }\n",
+     "8", false, "10.1.0.2:80*6"},
+    {"virtual_server 10.0.0.1 80 {\n real_server 10.1.0.1 80 { weight x }\n}\n", NULL,
+     false, NULL},
+    {"virtual_server 10.0.0.1 80 {\n real_server 10.1.0.1 80 { weight 1 }\n", NULL,
+     false, NULL},
+    {"virtual_server 10.0.0.1 80 { } }\n", NULL, false, NULL},
+    /* Lists. */
+    {"# caches\n10.1.0.1:3128 40\n10.1.0.2:3128*20\n10.1.0.3:3128,5\n", NULL, false,
+     "10.1.0.1:3128*40 10.1.0.2:3128*20 10.1.0.3:3128*5"},
+    {"cache-a\ncache-b\n", NULL, false, "cache-a*? cache-b*?"},
+    {"10.1.0.1:3128 40\n10.1.0.2:3128 20\n", NULL, true,
+     "10.1.0.2:3128*20 10.1.0.1:3128*40"},
+    {"10.1.0.1:3128 many\n", NULL, false, NULL},
+    {"10.1.0.1:99999\n", NULL, false, NULL},
+};
+
+static const char *const kinds[] = {
+    [EVENT_WEIGHT] = "weight",
+    [EVENT_THRESHOLDS] = "thresholds",
+    [EVENT_ADD] = "add",
+    [EVENT_REMOVE] = "remove",
+    [EVENT_FAIL] = "fail",
+    [EVENT_RESTORE] = "restore",
+    [EVENT_SCHEDULER] = "scheduler",
+};
+
+static void describe(const struct server_list *list, FILE *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct server_spec *s = &list->items[i];
+        fprintf(out, i > 0 ? " %s*" : "%s*", s->name);
+        if (s->weighted) {
+            fprintf(out, "%" PRIu32, s->weight);
+        } else {
+            fputc('?', out);
+        }
+        if (s->upper != 0) {
+            fprintf(out, "<%" PRIu32 ",%" PRIu32 ">", s->upper, s->lower);
+        }
+        if (s->active != 0 || s->inactive != 0) {
+            fprintf(out, "(%" PRIu32 ",%" PRIu32 ")", s->active, s->inactive);
+        }
+        fputs(s->later ? "later" : "", out);
+    }
+    for (size_t i = 0; i < list->event_count; i++) {
+        fprintf(out, " @%" PRIu64 " %s %" PRIu32, list->events[i].at_ns / 1000000000,
+                kinds[list->events[i].kind], list->events[i].server);
+    }
+}
+
+static void write_file(const char *text, char path[64])
+{
+    strcpy(path, "/tmp/locus-pool-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+START_TEST(pool_files_give_the_servers_they_name)
+{
+    const struct pool_case *c = &cases[_i];
+    struct server_list list = {0};
+    char path[64], found[1024] = "";
+
+    write_file(c->text, path);
+    int status = pool_file_read("test", path, c->service, c->reverse, &list);
+    unlink(path);
+    if (c->expected == NULL) {
+        ck_assert_int_eq(status, EXIT_USAGE);
+    } else {
+        FILE *out = fmemopen(found, sizeof(found), "w");
+        describe(&list, out);
+        fclose(out);
+        ck_assert_int_eq(status, EXIT_OK);
+        ck_assert_str_eq(found, c->expected);
+    }
+    servers_free(&list);
+}
+END_TEST
+
+START_TEST(a_pool_file_that_is_not_there_is_a_runtime_error)
+{
+    struct server_list list = {0};
+
+    ck_assert_int_eq(pool_file_read("test", "/nonexistent/pool", NULL, false, &list),
+                     EXIT_RUNTIME);
+}
+END_TEST
+
+/* ---- scenarios ------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    const char *expected; /* over "10.1.0.1:80*4 10.1.0.2:80*4"; NULL: refused */
+} scenarios[] = {
+    {"# nothing\n\n", "10.1.0.1:80*4 10.1.0.2:80*4"},
+    {"2m restore 10.1.0.1:80\n30 weight 10.1.0.2:80 9\n90s fail 10.1.0.1 # port not "
+     "needed\n",
+     "10.1.0.1:80*4 10.1.0.2:80*4 @30 weight 1 @90 fail 0 @120 restore 0"},
+    {"1h add 10.1.0.7:80 3\n1h scheduler wlc\n2h remove 10.1.0.7:80\n"
+     "3h thresholds 10.1.0.2:80 100 50\n",
+     "10.1.0.1:80*4 10.1.0.2:80*4 10.1.0.7:80*3later @3600 add 2 @3600 scheduler 0 "
+     "@7200 remove 2 @10800 thresholds 1"},
+    {"30 weight 10.1.0.3:80 9\n", NULL},
+    {"30 weight 10.1.0.1:80\n", NULL},
+    {"30 weight 10.1.0.1:80 9 9\n", NULL},
+    {"soon weight 10.1.0.1:80 9\n", NULL},
+    {"30 explode 10.1.0.1:80\n", NULL},
+    {"30 scheduler fastest\n", NULL},
+    {"30 thresholds 10.1.0.1:80 5 6\n", NULL},
+    {"30\n", NULL},
+};
+
+START_TEST(scenarios_give_events_in_order_of_time)
+{
+    struct server_list list = {0};
+    char path[64], found[1024] = "";
+
+    ck_assert_int_eq(servers_parse("test", "10.1.0.1:80*4,10.1.0.2:80*4", &list),
+                     EXIT_OK);
+    write_file(scenarios[_i].text, path);
+    int status = scenario_read("test", path, &list);
+    unlink(path);
+    if (scenarios[_i].expected == NULL) {
+        ck_assert_int_eq(status, EXIT_USAGE);
+    } else {
+        FILE *out = fmemopen(found, sizeof(found), "w");
+        describe(&list, out);
+        fclose(out);
+        ck_assert_int_eq(status, EXIT_OK);
+        ck_assert_str_eq(found, scenarios[_i].expected);
+    }
+    servers_free(&list);
+}
+END_TEST
+
+START_TEST(server_lists_on_the_command_line_are_strict)
+{
+    static const char *const bad[] = {"",
+                                      "0",
+                                      "65536",
+                                      "4x",
+                                      "10.0.0.1,",
+                                      "10.0.0.1*",
+                                      "10.0.0.1*x",
+                                      "10.0.0.1*-1",
+                                      "10.0.0.1*2147483648",
+                                      "10.0.0.1,10.0.0.1",
+                                      "-4",
+                                      "10.0.0.300"};
+    struct server_list list = {0};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        ck_assert_int_eq(servers_parse("test", bad[i], &list), EXIT_USAGE);
+        servers_free(&list);
+    }
+    ck_assert_int_eq(servers_parse("test", "65535", &list), EXIT_OK);
+    ck_assert_uint_eq(list.count, 65535);
+    ck_assert_str_eq(list.items[299].name, "10.0.1.44:80");
+    servers_free(&list);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pool files");
+    TCase *tcase = tcase_create("pool files");
+
+    tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
+                        sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
+    tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
+                        sizeof(scenarios) / sizeof(*scenarios));
+    tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
