@@ -32,7 +32,7 @@ void listing_add(struct listing *list, struct locus_endpoint endpoint,
 /* Brings it in order, and counts the live ones. */
 void listing_finish(struct listing *list);
 /* A locus_value_free_fn; NULL is fine. */
-void listing_free(void *ctx, void *list);
+void listing_free(void *ctx, void *value);
 
 static inline bool is_live(uint32_t weight, bool healthy)
 {
