@@ -33,6 +33,8 @@ extern const struct command cmd_convert;
 extern const struct command cmd_drive;
 extern const struct command cmd_gen;
 extern const struct command cmd_replay;
+extern const struct command cmd_advise;
+extern const struct command cmd_lint;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

@@ -12,6 +12,8 @@ const struct command *const commands[] = {
     &cmd_gen,
     &cmd_convert,
     &cmd_replay,
+    &cmd_advise,
+    &cmd_lint,
     NULL,
 };
 
