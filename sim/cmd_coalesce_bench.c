@@ -675,8 +675,7 @@ static const char description[] =
 
 static const char examples[] =
     "# a backend of 2 ms per batch, 50,000 calls/s\n"
-    "locus coalesce-bench --rtt 2ms --rate 50000 --concurrency 1,2,4,8 "
-    "--max-batch 32,128,512\n"
+    "locus coalesce-bench --rtt 2ms --rate 50000 --max-batch 32,128,512\n"
     "# picks of a pool on a real Redis, drawn\n"
     "locus coalesce-bench --uri redis://127.0.0.1/0 --html table.html\n";
 
@@ -709,7 +708,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_coalesce_bench = {
     .name = "coalesce-bench",
-    .summary = "The table by which one sizes a coalescer",
+    .summary = "the table by which one sizes a coalescer",
     .usage = "[options]",
     .description = description,
     .options = options,
