@@ -5,8 +5,10 @@
 # each kind of build has a folder of its own, so that none disturbs another.
 #
 #   MESON_FLAGS     more flags for every meson setup, e.g. -Dprefix=/usr
+#   COMPILE_FLAGS   and for every meson compile
 #   FUZZ_SECONDS    how long each fuzz target runs
 MESON_FLAGS ?=
+COMPILE_FLAGS ?=
 FUZZ_SECONDS ?= 30
 
 comma := ,
@@ -16,7 +18,7 @@ TRACE = traces/demo.squid.log
 
 # $(call setup,FOLDER,FLAGS,COMPILER): configured once, compiled always.
 setup = { test -f $(1)/build.ninja || $(3) meson setup $(1) $(2) $(MESON_FLAGS); } && \
-	meson compile -C $(1)
+	meson compile -C $(1) $(COMPILE_FLAGS)
 CLANG = CC=clang CXX=clang++
 # Tests on: a build that could not test must say so, not pass.
 TESTED = -Dtests=enabled -Dsim=enabled

@@ -112,10 +112,12 @@ const struct command cmd_convert = {
     .summary = "turn a trace into another format",
     .usage = "[options] TRACE...",
     .description =
-        "Reads traces as 'locus replay' does, sorts them by start, and writes them as one "
+        "Reads traces as 'locus replay' does, sorts them by start, and writes them as "
+        "one "
         "trace. The format locus keeps everything and is read many times faster than "
         "text. Others keep what they have a place for.\n\nNames that a log cannot hold "
-        "are percent-encoded. Where a format has addresses only, a name becomes an address "
+        "are percent-encoded. Where a format has addresses only, a name becomes an "
+        "address "
         "of 2001:db8::/32 made from its hash; where it has numbers only, its hash.",
     .options = options,
     .examples = "# once, then replay it often\n"

@@ -10,18 +10,20 @@
 
 enum exit_code {
     EXIT_OK = 0,
-    EXIT_RUNTIME = 1, /* input or output failed, out of memory */
-    EXIT_USAGE = 2,   /* the command line or a script is wrong */
+    EXIT_RUNTIME = 1,  /* input or output failed, out of memory */
+    EXIT_USAGE = 2,    /* the command line or a script is wrong */
     EXIT_BAD_DATA = 3, /* more bad records than --max-bad */
-    EXIT_EMPTY = 4,   /* nothing to give: an empty pool */
+    EXIT_EMPTY = 4,    /* nothing to give: an empty pool */
 };
 
 struct command {
     const char *name;
-    const char *summary;     /* one line, no full stop */
-    const char *usage;       /* what follows the name: "[options] TRACE..." */
-    const char *description; /* paragraphs, separated by blank lines; man page and --help */
-    const struct option_spec *options; /* ends with an entry without a name; may be NULL */
+    const char *summary; /* one line, no full stop */
+    const char *usage;   /* what follows the name: "[options] TRACE..." */
+    const char
+        *description; /* paragraphs, separated by blank lines; man page and --help */
+    const struct option_spec
+        *options;         /* ends with an entry without a name; may be NULL */
     const char *examples; /* lines: a command, or "# what it does" before it */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
 };
@@ -29,9 +31,13 @@ struct command {
 /* The table, ends with NULL. */
 extern const struct command *const commands[];
 
+extern const struct command cmd_coalesce_bench;
 extern const struct command cmd_convert;
 extern const struct command cmd_drive;
+extern const struct command cmd_pool;
+extern const struct command cmd_registry;
 extern const struct command cmd_gen;
+extern const struct command cmd_inspect;
 extern const struct command cmd_replay;
 extern const struct command cmd_advise;
 extern const struct command cmd_lint;

@@ -8,12 +8,16 @@
 #include "help.h"
 
 const struct command *const commands[] = {
-    &cmd_drive,
-    &cmd_gen,
-    &cmd_convert,
     &cmd_replay,
     &cmd_advise,
     &cmd_lint,
+    &cmd_inspect,
+    &cmd_gen,
+    &cmd_convert,
+    &cmd_drive,
+    &cmd_pool,
+    &cmd_registry,
+    &cmd_coalesce_bench,
     NULL,
 };
 
