@@ -675,7 +675,8 @@ static const char description[] =
 
 static const char examples[] =
     "# a backend of 2 ms per batch, 50,000 calls/s\n"
-    "locus coalesce-bench --rtt 2ms --rate 50000 --max-batch 32,128,512\n"
+    "locus coalesce-bench --rtt 2ms --rate 50000 --concurrency 1,4 "
+    "--max-batch 64\n"
     "# picks of a pool on a real Redis, drawn\n"
     "locus coalesce-bench --uri redis://127.0.0.1/0 --html table.html\n";
 
