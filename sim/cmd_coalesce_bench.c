@@ -709,7 +709,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_coalesce_bench = {
     .name = "coalesce-bench",
-    .summary = "The table by which one sizes a coalescer",
+    .summary = "the table by which one sizes a coalescer",
     .usage = "[options]",
     .description = description,
     .options = options,

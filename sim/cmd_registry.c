@@ -954,7 +954,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_registry = {
     .name = "registry",
-    .summary = "Endpoints by cluster, and a guard on taking them out",
+    .summary = "endpoints by cluster, and a guard on taking them out",
     .usage = "[options] --uri URI SUBCOMMAND [ARGUMENT...]",
     .description = description,
     .options = options,

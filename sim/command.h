@@ -39,6 +39,8 @@ extern const struct command cmd_registry;
 extern const struct command cmd_gen;
 extern const struct command cmd_inspect;
 extern const struct command cmd_replay;
+extern const struct command cmd_advise;
+extern const struct command cmd_lint;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

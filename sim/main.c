@@ -9,6 +9,8 @@
 
 const struct command *const commands[] = {
     &cmd_replay,
+    &cmd_advise,
+    &cmd_lint,
     &cmd_inspect,
     &cmd_gen,
     &cmd_convert,

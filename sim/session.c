@@ -74,7 +74,7 @@ int session_concurrency(struct session *session)
         return EXIT_OK;
     }
     session->concurrency_p99 =
-        arrivals_concurrency(&session->source, 990000, &session->concurrency_peak);
+        arrivals_concurrency(&session->source, 990000, 0, &session->concurrency_peak);
     if (session->concurrency_p99 < 0 || !arrivals_rewind(&session->source)) {
         return EXIT_RUNTIME;
     }

@@ -36,9 +36,9 @@ extern const char *const setup_proto_choices[];
 /* Entries of an option table, for a struct with a member "struct setup_args setup". */
 #define SETUP_ARGS_OPTIONS(type)                                                           \
     {"servers", 's', OPTION_STRING, SETUP_ARGS_AT(type, servers), "LIST",                  \
-     "How many servers, or ADDRESS[:PORT][*WEIGHT],... Servers without weights get the "   \
-     "same one, chosen so that all together hold 1.25 times the 99th percentile over "     \
-     "time of the trace's concurrency, at least 2 each.", 0, 0, NULL},                     \
+     "How many servers, or ADDRESS[:PORT][*WEIGHT[/UPPER[/LOWER]]],... Servers without "   \
+     "weights get the same one, chosen so that all together hold 1.25 times the 99th "      \
+     "percentile over time of the trace's concurrency, at least 2 each.", 0, 0, NULL},                     \
     {"pool", 0, OPTION_STRING, SETUP_ARGS_AT(type, pool), "FILE",                          \
      "Servers from the output of ipvsadm -S or -Ln, an ipvsadm script, keepalived.conf "   \
      "or a plain list.", 0, 0, NULL},                                                      \

@@ -251,6 +251,16 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
     svc->expiration = locus_ticks(svc, expiration_ns);
 }
 
+void locus_service_set_seed(struct locus_service *svc, uint64_t seed)
+{
+    svc->rng = seed;
+}
+
+void locus_service_set_timer_wheel(struct locus_service *svc, bool on)
+{
+    svc->rules.timer_wheel = on;
+}
+
 /* ---- picks ---- */
 
 static inline uint32_t decide(struct locus_service *svc,

@@ -228,6 +228,12 @@ LOCUS_API int locus_service_set_scheduler(struct locus_service *svc, const char 
 LOCUS_API void locus_service_set_expiration(struct locus_service *svc,
                                             int64_t expiration_ns);
 
+/* Starts twos' dice anew from a seed (splitmix64, its high 32 bits scaled). The map's placement
+ * stays as config.seed made it. */
+LOCUS_API void locus_service_set_seed(struct locus_service *svc, uint64_t seed);
+/* rules->timer_wheel of a live service; for what is armed from now on. */
+LOCUS_API void locus_service_set_timer_wheel(struct locus_service *svc, bool on);
+
 /* The index-th scheduler's name, its one-line description through *about (NULL: not
  * wanted). NULL past the end. "none" comes last. */
 LOCUS_API const char *locus_scheduler_name(size_t index, const char **about);

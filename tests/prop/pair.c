@@ -840,6 +840,9 @@ static bool do_time(struct pair *p, const struct op *op)
 {
     uint64_t tick_ns = p->config.service.tick_ns;
     uint64_t until_ns = p->now_ns + (uint64_t)op->n * tick_ns;
+    if (op->small & 2 && model_due(p->m) != MODEL_NEVER) {
+        until_ns = (uint64_t)model_due(p->m) * tick_ns;
+    }
     while (model_due(p->m) <= ticks(p, until_ns)) {
         p->now_ns = (uint64_t)model_due(p->m) * tick_ns;
         model_advance(p->m, model_due(p->m));
