@@ -840,10 +840,9 @@ static const char description[] =
     "  down CLUSTER ADDRESS...     marks unhealthy\n"
     "  resize CLUSTER N            sets the size\n"
     "  list [CLUSTER...]           endpoints, all clusters without a name\n"
-    "  import FILE                 lines CLUSTER ADDRESS [WEIGHT [up|down]]; # "
-    "comments\n"
+    "  import FILE                 lines CLUSTER ADDRESS [WEIGHT [up|down]]\n"
     "  watch [CLUSTER...]          prints what comes (+), goes (-) and changes (*)\n"
-    "  drain [CLUSTER...]          removes everything at once; names what was refused\n"
+    "  drain [CLUSTER...]          removes all at once; names what was refused\n"
     "\n"
     "Ends with 1 when an endpoint is unknown or its removal was refused; a drain, only "
     "when something failed or a cluster went below its floor.";
