@@ -171,6 +171,8 @@ struct op stream_op(uint64_t *random, const struct profile *profile,
     case OP_MOVE:
     case OP_CLOSE:
     case OP_REMOVE:
+    case OP_DICE:
+    case OP_WHEEL:
     case OP_STRAY:
     case OP_KINDS:
         break;
