@@ -67,7 +67,7 @@ asan: ## all tests under address and undefined-behaviour sanitizers
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
-	$(SLOW_TEST) -C build-tsan --suite threads --suite shared
+	$(SLOW_TEST) -C build-tsan --suite shared
 
 valgrind: ## the unit tests under valgrind (not those of the reference model)
 	@$(call setup,build-valgrind,$(DEBUG))
