@@ -69,9 +69,9 @@ tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
 	$(SLOW_TEST) -C build-tsan --suite shared
 
-valgrind: ## the unit tests under valgrind (not those of the reference model)
+valgrind: ## the unit tests of the libraries under valgrind
 	@$(call setup,build-valgrind,$(DEBUG))
-	$(TEST) -C build-valgrind --setup valgrind --suite unit --no-suite model
+	$(TEST) -C build-valgrind --setup valgrind --suite unit --no-suite model --no-suite sim
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
