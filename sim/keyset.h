@@ -30,7 +30,7 @@ struct keyset {
     uint64_t seed[2];
 };
 
-enum { KEYSET_FULL = UINT32_MAX - 1 };
+#define KEYSET_FULL (UINT32_MAX - 1)
 
 /* Zero bytes are an empty set too; init only makes placement unpredictable. */
 void keyset_init(struct keyset *set);
