@@ -5,8 +5,10 @@
 # each kind of build has a folder of its own, so that none disturbs another.
 #
 #   MESON_FLAGS     more flags for every meson setup, e.g. -Dprefix=/usr
+#   COMPILE_FLAGS   and for every meson compile
 #   FUZZ_SECONDS    how long each fuzz target runs
 MESON_FLAGS ?=
+COMPILE_FLAGS ?=
 FUZZ_SECONDS ?= 30
 
 comma := ,
@@ -16,13 +18,16 @@ TRACE = traces/demo.squid.log
 
 # $(call setup,FOLDER,FLAGS,COMPILER): configured once, compiled always.
 setup = { test -f $(1)/build.ninja || $(3) meson setup $(1) $(2) $(MESON_FLAGS); } && \
-	meson compile -C $(1)
+	meson compile -C $(1) $(COMPILE_FLAGS)
 CLANG = CC=clang CXX=clang++
 # Tests on: a build that could not test must say so, not pass.
 TESTED = -Dtests=enabled -Dsim=enabled
 DEBUG = $(TESTED) -Dbuildtype=debugoptimized
 # meson's b_lundef and clang's sanitizers exclude each other.
 SANITIZE = $(DEBUG) -Db_lundef=false -Db_sanitize
+
+TEST = meson test --print-errorlogs
+SLOW_TEST = $(TEST) --timeout-multiplier 5
 
 export ASAN_OPTIONS ?= halt_on_error=1:detect_leaks=1
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
@@ -45,36 +50,36 @@ demo: deps build ## replay a bundled proxy log under four policies, side by side
 	build/sim/locus replay --servers 4 --policy wlc,lblc,lblcr,dh $(TRACE)
 
 check: deps build ## build and run the tests
-	meson test --print-errorlogs -C build
+	$(TEST) -C build
 
 slow: build ## the long tests alone
-	meson test --print-errorlogs -C build --suite slow
+	$(TEST) -C build --suite slow
 
 bench: build ## the measurements, one after the other
-	meson test --print-errorlogs -C build --benchmark --verbose --num-processes 1
+	$(TEST) -C build --benchmark --verbose --num-processes 1
 
 install: build ## install under the prefix of build/ (DESTDIR is honoured)
 	meson install -C build
 
 asan: ## all tests under address and undefined-behaviour sanitizers
 	@$(call setup,build-asan,$(SANITIZE)=address$(comma)undefined)
-	meson test --print-errorlogs -C build-asan
+	$(SLOW_TEST) -C build-asan
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
-	meson test --print-errorlogs -C build-tsan --suite threads --suite shared
+	$(SLOW_TEST) -C build-tsan --suite threads --suite shared
 
 valgrind: ## the unit tests under valgrind (not those of the reference model)
 	@$(call setup,build-valgrind,$(DEBUG))
-	meson test --print-errorlogs -C build-valgrind --setup valgrind --suite unit --no-suite model
+	$(TEST) -C build-valgrind --setup valgrind --suite unit --no-suite model
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
-	meson test --print-errorlogs -C build-clang
+	$(TEST) -C build-clang
 
 minimal: ## all tests, built without Redis and pcap
 	@$(call setup,build-minimal,$(TESTED) -Dbuildtype=release -Dredis=disabled -Dpcap=disabled)
-	meson test --print-errorlogs -C build-minimal
+	$(TEST) -C build-minimal
 
 fuzz: ## every fuzz target for FUZZ_SECONDS, from the committed corpus
 	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG))

@@ -265,11 +265,12 @@ static void leave(struct levels *levels, struct departures *departures, uint64_t
 }
 
 static bool enter(struct levels *levels, struct departures *departures,
-                  const struct arrival *a)
+                  const struct arrival *a, uint64_t after_ns)
 {
     uint64_t until_ns;
 
-    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns)) {
+    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns) ||
+        __builtin_add_overflow(until_ns, after_ns, &until_ns)) {
         until_ns = UINT64_MAX;
     }
     leave(levels, departures, a->start_ns);
@@ -298,7 +299,7 @@ static int64_t quantile(const struct levels *levels, uint64_t part_ppm)
 }
 
 int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
-                             uint64_t *peak)
+                             uint64_t after_fin_ns, uint64_t *peak)
 {
     struct arrival *batch = malloc(ARRIVAL_BATCH * sizeof(*batch));
     struct departures *departures = malloc(sizeof(*departures));
@@ -313,7 +314,8 @@ int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
     *peak = 0;
     while (ok && (got = arrivals_next(source, batch)) > 0) {
         for (ssize_t i = 0; ok && i < got; i++) {
-            ok = enter(&levels, departures, &batch[i]);
+            ok = enter(&levels, departures, &batch[i],
+                       batch[i].udp ? source->options.udp_ns : after_fin_ns);
             *peak = levels.level > *peak ? levels.level : *peak;
         }
     }

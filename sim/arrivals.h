@@ -32,6 +32,7 @@ struct arrival_options {
     enum proto_choice proto;
     struct duration_model duration;
     uint64_t speed_milli; /* 1000: as in the trace; 2000: arrivals twice as fast */
+    uint64_t udp_ns;      /* how long a UDP flow counts after its last packet */
     uint64_t seed;
 };
 
@@ -64,11 +65,12 @@ ssize_t arrivals_next(struct arrival_source *source, struct arrival *batch);
 bool arrivals_rewind(struct arrival_source *source);
 
 /*
- * How many connections are active at once: the number that is not exceeded for the given
- * part (ppm) of the time from the first arrival to the last departure. Reads to the end;
- * rewind before and after. -1 after an error said on stderr.
+ * How many connections there are at once: the number that is not exceeded for the given part
+ * (ppm) of the time from the first arrival to the last departure. after_fin_ns: how long a
+ * TCP connection still counts after its end; 0 for the active ones. Reads to the end; rewind
+ * before and after. -1 after an error said on stderr.
  */
 int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
-                             uint64_t *peak);
+                             uint64_t after_fin_ns, uint64_t *peak);
 
 #endif

@@ -81,7 +81,7 @@ static int convert(const struct convert_args *args, const struct arguments *path
         return status;
     }
     const struct trace_summary *summary = trace_summary(trace);
-    trace_report_bad("convert", summary);
+    read_report_bad("convert", summary);
     if (status == 0) {
         writing.timeless = summary->timeless;
         writing.name_arg = trace;

@@ -64,8 +64,8 @@ static const char description[] =
     "  lblcr_expiration S              the same for lblcr\n"
     "  lblc_expiration_jiffies N       the first in jiffies\n"
     "  lblcr_expiration_jiffies N      the second in jiffies\n"
-    "  seed N *                        of the dice of twos; 0\n"
-    "  wheel 0|1 *                     round timers as the kernel does; 0\n"
+    "  seed N                          of the dice of twos; 0\n"
+    "  wheel 0|1                       round timers as the kernel does; 0\n"
     "  echo 0|1                        print every event behind '> '; 0\n"
     "\n"
     "ID is a number up to 16777215 and stands for 10.0.0.0 plus ID, port 80, unless an "
@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_drive = {
     .name = "drive",
-    .summary = "Decide a script of events, byte for byte repeatable",
+    .summary = "decide a script of events, byte for byte repeatable",
     .usage = "[--rules NAME] SCRIPT",
     .description = description,
     .options = options,

@@ -13,56 +13,31 @@
 #include "crew.h"
 #include "decisions.h"
 #include "output.h"
-#include "pool_file.h"
 #include "progress.h"
 #include "report.h"
 #include "scenario.h"
 #include "session.h"
+#include "setup_args.h"
 
-enum { HOT_DESTINATIONS = 20, DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
+enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 
 struct replay_args {
-    struct trace_args trace;
-    const char *servers, *pool, *service, *scenario;
-    const char *policies, *rules, *cache;
+    struct setup_args setup;
+    struct read_args read;
+    const char *policies, *scenario;
     const char *timeline, *decisions, *metrics, *html;
-    int evict, order;
     bool json, csv, per_server, timing;
-    uint64_t tcpfin_ns, udp_ns, expiration_ns, max_entries, interval_ns, width;
+    uint64_t expiration_ns, max_entries, interval_ns, width;
 };
-
-static const char *const order_choices[] = {"file", "reverse", NULL};
 
 #define AT(field) offsetof(struct replay_args, field)
 
 static const struct option_spec options[] = {
-    {"servers", 's', OPTION_STRING, AT(servers), "LIST",
-     "How many servers, or ADDRESS[:PORT][*WEIGHT],... Servers without weights get the "
-     "same "
-     "one, chosen so that all together hold 1.25 times the 99th percentile over time "
-     "of the "
-     "trace's concurrency, at least 2 each.",
-     0, 0, NULL},
-    {"pool", 0, OPTION_STRING, AT(pool), "FILE",
-     "Servers from the output of ipvsadm -S or -Ln, an ipvsadm script, keepalived.conf "
-     "or a "
-     "plain list.",
-     0, 0, NULL},
-    {"service", 0, OPTION_STRING, AT(service), "NAME",
-     "Which of the pool file's services: ADDRESS:PORT or the fwmark's number.", 0, 0,
-     NULL},
-    {"order", 0, OPTION_CHOICE, AT(order), NULL,
-     "The order in which the pool's servers are added (default file); ipvsadm -Ln "
-     "prints "
-     "them newest first, which is taken into account.",
-     0, 0, order_choices},
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
      "Policies, separated by commas; sh and mh take flags: mh:fallback:port. Default: "
      "wlc,lblc,lblcr,dh,sh,mh,wrr.",
      0, 0, NULL},
-    {"rules", 'r', OPTION_STRING, AT(rules), "NAME",
-     "kernel (default), kernel-classic (what most machines run) or article.", 0, 0,
-     NULL},
+    SETUP_ARGS_OPTIONS(struct replay_args),
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
      "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
      "remove "
@@ -70,12 +45,6 @@ static const struct option_spec options[] = {
      "scheduler "
      "NAME.",
      0, 0, NULL},
-    {"cache", 0, OPTION_STRING, AT(cache), "SIZE",
-     "A cache on each server, 10GiB or 100000objects: shows hit ratios and origin "
-     "traffic.",
-     0, 0, NULL},
-    {"evict", 0, OPTION_CHOICE, AT(evict), NULL, "What that cache drops (default lru).",
-     0, 0, cache_policy_names},
     {"expiration", 0, OPTION_DURATION, AT(expiration_ns), "TIME",
      "Destinations idle for so long are forgotten by lblc and lblcr (default 24h).", 0,
      0, NULL},
@@ -83,12 +52,6 @@ static const struct option_spec options[] = {
      "Bound on the destinations that lblc and lblcr remember (default: as the rules "
      "say).",
      1, 1u << 27, NULL},
-    {"tcpfin", 0, OPTION_DURATION, AT(tcpfin_ns), "TIME",
-     "How long a closed TCP connection counts as inactive (default 120s, as ipvsadm "
-     "--set).",
-     0, 0, NULL},
-    {"udp-timeout", 0, OPTION_DURATION, AT(udp_ns), "TIME",
-     "How long a UDP flow counts after its last packet (default 300s).", 0, 0, NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of the table.", 0, 0,
      NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "CSV instead of the table.", 0, 0, NULL},
@@ -109,7 +72,7 @@ static const struct option_spec options[] = {
      "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
     {"timing", 0, OPTION_FLAG, AT(timing), NULL,
      "CPU time per connection of each policy, on stderr.", 0, 0, NULL},
-    TRACE_ARGS_OPTIONS(struct replay_args, trace),
+    READ_ARGS_OPTIONS(struct replay_args),
     {.name = NULL},
 };
 
@@ -117,8 +80,7 @@ static const struct option_spec options[] = {
 struct replay {
     struct replay_args args;
     struct session session;
-    const struct locus_rules *rules;
-    struct cache_config cache;
+    struct setup setup;
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
     struct crew_member *members;
@@ -173,77 +135,22 @@ static int read_policies(struct replay *replay)
     }
 }
 
-static int read_rules(struct replay *replay)
-{
-    replay->rules = locus_rules_find(replay->args.rules);
-    if (replay->rules == NULL) {
-        return usage_error(
-            "replay", "--rules: expected kernel, kernel-classic or article, not '%s'",
-            replay->args.rules);
-    }
-    if (replay->args.rules == NULL) {
-        replay->args.rules = locus_rules_name(0);
-    }
-    return EXIT_OK;
-}
-
-static int read_cache(struct replay *replay)
-{
-    if (replay->args.cache == NULL) {
-        return EXIT_OK;
-    }
-    replay->cache.policy = (enum cache_policy)replay->args.evict;
-    if (!cache_capacity_parse(replay->args.cache, &replay->cache)) {
-        return usage_error(
-            "replay",
-            "--cache: expected a size such as 10GiB or 100000objects, not "
-            "'%s'",
-            replay->args.cache);
-    }
-    return EXIT_OK;
-}
-
-static int read_servers(struct replay *replay)
-{
-    const struct replay_args *args = &replay->args;
-    struct server_list *list = &replay->session.servers;
-    int status;
-
-    if ((args->servers != NULL) == (args->pool != NULL)) {
-        return usage_error("replay", "say which servers: either --servers or --pool");
-    }
-    if (args->pool != NULL) {
-        status =
-            pool_file_read("replay", args->pool, args->service, args->order == 1, list);
-    } else if (args->service != NULL) {
-        return usage_error("replay", "--service is for --pool");
-    } else {
-        status = servers_parse("replay", args->servers, list);
-    }
-    if (status == EXIT_OK && args->scenario != NULL) {
-        status = scenario_read("replay", args->scenario, list);
-    }
-    return status;
-}
-
 static int read_request(struct replay *replay, size_t paths)
 {
-    int status = read_policies(replay);
+    const struct replay_args *args = &replay->args;
 
     if (paths == 0) {
         return usage_error("replay", "which trace? ('-' is stdin)");
     }
-    if (replay->args.json && replay->args.csv) {
+    if (args->json && args->csv) {
         return usage_error("replay", "--json and --csv exclude each other");
     }
+    int status = read_policies(replay);
     if (status == EXIT_OK) {
-        status = read_rules(replay);
+        status = setup_args_resolve("replay", &args->setup, &replay->setup);
     }
-    if (status == EXIT_OK) {
-        status = read_cache(replay);
-    }
-    if (status == EXIT_OK) {
-        status = read_servers(replay);
+    if (status == EXIT_OK && args->scenario != NULL) {
+        status = scenario_read("replay", args->scenario, &replay->setup.servers);
     }
     return status;
 }
@@ -276,16 +183,16 @@ static int make_engine(struct replay *replay, size_t i)
     const struct replay_args *args = &replay->args;
     struct engine_config config = {
         .policy = &replay->policies[i],
-        .rules = replay->rules,
+        .rules = replay->setup.rules,
         .family = replay->session.source.family,
         .expiration_ns =
             args->expiration_ns > INT64_MAX ? INT64_MAX : (int64_t)args->expiration_ns,
         .max_entries = (uint32_t)args->max_entries,
-        .seed = args->trace.seed,
-        .servers = &replay->session.servers,
-        .tcpfin_ns = args->tcpfin_ns,
-        .udp_ns = args->udp_ns,
-        .cache = replay->cache,
+        .seed = args->setup.seed,
+        .servers = &replay->setup.servers,
+        .tcpfin_ns = args->setup.tcpfin_ns,
+        .udp_ns = args->setup.udp_ns,
+        .cache = replay->setup.cache,
         .phases = true,
         .interval_ns = args->interval_ns,
     };
@@ -301,7 +208,7 @@ static int make_engine(struct replay *replay, size_t i)
     if (args->decisions != NULL) {
         config.decision = decisions_note;
         config.decision_arg = &replay->decisions[i];
-        if (!decisions_init(&replay->decisions[i], replay->cache.capacity > 0)) {
+        if (!decisions_init(&replay->decisions[i], replay->setup.cache.capacity > 0)) {
             fprintf(stderr, "locus replay: cannot make a temporary file\n");
             return EXIT_RUNTIME;
         }
@@ -371,7 +278,7 @@ static int replay_trace(struct replay *replay)
 
 static void list_phases(struct replay *replay)
 {
-    const struct server_list *list = &replay->session.servers;
+    const struct server_list *list = &replay->setup.servers;
 
     replay->phase_ns[0] = 0;
     replay->phase_count = 1;
@@ -410,6 +317,36 @@ static int report_policy(struct replay *replay, size_t i)
     return EXIT_OK;
 }
 
+/* The busiest destinations of the first policy's run, earlier ones first among equals. */
+static void find_hot(struct replay *replay)
+{
+    struct report *report = &replay->report;
+    const struct recorder *r = report->policies[0].recorder;
+
+    for (size_t d = 0; d < r->contact_count; d++) {
+        uint64_t connections = r->contacts[d].connections;
+        size_t at = report->hot_count;
+        while (at > 0 && report->hot[at - 1].connections < connections) {
+            at--;
+        }
+        if (at == HOT_DESTINATIONS || connections == 0) {
+            continue;
+        }
+        report->hot_count += report->hot_count < HOT_DESTINATIONS;
+        memmove(report->hot + at + 1, report->hot + at,
+                (report->hot_count - 1 - at) * sizeof(*report->hot));
+        report->hot[at].number = (uint32_t)d;
+        report->hot[at].connections = connections;
+    }
+    for (size_t i = 0; i < report->hot_count; i++) {
+        struct hot_destination *hot = &report->hot[i];
+        const struct interned_key *key =
+            &replay->session.source.destinations.keys[hot->number];
+        trace_key_text(replay->session.trace, key->family, &key->key, hot->name,
+                       sizeof(hot->name));
+    }
+}
+
 static int make_report(struct replay *replay, char *const *paths, size_t path_count)
 {
     const struct replay_args *args = &replay->args;
@@ -422,23 +359,27 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->path_count = path_count;
     report->trace = session->summary;
     report->counts = &replay->counts;
-    report->arrivals = &session->arrival_options;
-    report->servers = &session->servers;
-    report->rules = args->rules;
-    report->tcpfin_ns = args->tcpfin_ns;
-    report->udp_ns = args->udp_ns;
+    report->arrivals = &replay->setup.arrivals;
+    report->servers = &replay->setup.servers;
+    report->rules = replay->setup.rules_name;
+    report->tcpfin_ns = args->setup.tcpfin_ns;
+    report->udp_ns = args->setup.udp_ns;
     report->expiration_ns = args->expiration_ns;
-    report->cache = replay->cache;
+    report->cache = replay->setup.cache;
     report->weights_from_trace = session->weights_from_trace;
     report->concurrency_p99 = (uint64_t)session->concurrency_p99;
     report->concurrency_peak = session->concurrency_peak;
     report->interrupted = progress_stop != 0;
-    report->pool = args->pool;
+    report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
     report->phase_ns = replay->phase_ns;
     report->phase_count = replay->phase_count;
+    report->interval_ns = args->interval_ns;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);
+    }
+    if (status == EXIT_OK) {
+        find_hot(replay);
     }
     return status;
 }
@@ -457,19 +398,26 @@ static int terminal_width(uint64_t wanted)
     return DEFAULT_WIDTH;
 }
 
-static void write_timeline(const struct replay *replay, FILE *out)
+static bool write_timeline(const struct replay *replay, FILE *out)
 {
     report_timeline(out, &replay->report);
+    return true;
 }
 
-static void write_metrics(const struct replay *replay, FILE *out)
+static bool write_metrics(const struct replay *replay, FILE *out)
 {
     report_metrics(out, &replay->report, replay->args.per_server);
+    return true;
+}
+
+static bool write_html(const struct replay *replay, FILE *out)
+{
+    return report_html(out, &replay->report);
 }
 
 /* One file that was asked for; path NULL: it was not. An exit_code. */
 static int write_file(const struct replay *replay, const char *path,
-                      void (*write)(const struct replay *replay, FILE *out))
+                      bool (*write)(const struct replay *replay, FILE *out))
 {
     if (path == NULL) {
         return EXIT_OK;
@@ -478,8 +426,11 @@ static int write_file(const struct replay *replay, const char *path,
     if (out == NULL) {
         return EXIT_RUNTIME;
     }
-    write(replay, out);
-    return output_close("replay", path, out) ? EXIT_OK : EXIT_RUNTIME;
+    bool enough_memory = write(replay, out);
+    if (!output_close("replay", path, out)) {
+        return EXIT_RUNTIME;
+    }
+    return enough_memory ? EXIT_OK : out_of_memory();
 }
 
 static int write_decisions(struct replay *replay)
@@ -497,7 +448,7 @@ static int write_decisions(struct replay *replay)
     decisions_header(out);
     for (size_t i = 0; ok && i < replay->policy_count; i++) {
         ok = decisions_write(&replay->decisions[i], out, replay->policies[i].text,
-                             &replay->session.servers, &replay->session.source);
+                             &replay->setup.servers, &replay->session.source);
     }
     if (!ok) {
         fprintf(stderr, "locus replay: the temporary file of the decisions failed\n");
@@ -544,6 +495,9 @@ static int write_all(struct replay *replay)
         status = write_file(replay, args->metrics, write_metrics);
     }
     if (status == EXIT_OK) {
+        status = write_file(replay, args->html, write_html);
+    }
+    if (status == EXIT_OK) {
         status = write_decisions(replay);
     }
     if (args->timing) {
@@ -580,6 +534,7 @@ static void replay_free(struct replay *replay)
     free(replay->timelines);
     free(replay->decisions);
     session_fini(&replay->session);
+    servers_free(&replay->setup.servers);
 }
 
 static int run(int argc, char **argv)
@@ -587,9 +542,8 @@ static int run(int argc, char **argv)
     struct replay replay = {
         .args =
             {
-                .trace = TRACE_ARGS_DEFAULT,
-                .tcpfin_ns = TCPFIN_DEFAULT_S * (uint64_t)1000000000,
-                .udp_ns = UDP_DEFAULT_S * (uint64_t)1000000000,
+                .setup = SETUP_ARGS_DEFAULT,
+                .read = READ_ARGS_DEFAULT,
                 .expiration_ns = 86400 * (uint64_t)1000000000,
             },
     };
@@ -603,11 +557,11 @@ static int run(int argc, char **argv)
     progress_catch_interrupt();
     status = read_request(&replay, arguments.count);
     if (status == EXIT_OK) {
-        status = session_open(&replay.session, &replay.args.trace, arguments.items,
-                              arguments.count);
+        status = session_open(&replay.session, &replay.args.read,
+                              &replay.setup.arrivals, arguments.items, arguments.count);
     }
     if (status == EXIT_OK) {
-        status = session_weights(&replay.session, 125);
+        status = session_weights(&replay.session, 125, &replay.setup.servers);
     }
     if (status == EXIT_OK) {
         status = replay_trace(&replay);

@@ -31,11 +31,16 @@ struct command {
 /* The table, ends with NULL. */
 extern const struct command *const commands[];
 
+extern const struct command cmd_coalesce_bench;
 extern const struct command cmd_convert;
 extern const struct command cmd_drive;
+extern const struct command cmd_pool;
+extern const struct command cmd_registry;
 extern const struct command cmd_gen;
 extern const struct command cmd_inspect;
 extern const struct command cmd_replay;
+extern const struct command cmd_advise;
+extern const struct command cmd_lint;
 
 /* Prints the --help of a command to stdout. */
 void command_help(const struct command *command);

@@ -46,25 +46,25 @@ static int grow(struct departures *queue)
 /* The first moment of the slot in which at_ns lies. */
 static uint64_t slot_start(uint64_t at_ns, unsigned level)
 {
-    return at_ns >> (8 * level) << (8 * level);
+    return at_ns >> (DEPARTURE_BITS * level) << (DEPARTURE_BITS * level);
 }
 
 static unsigned level_of(const struct departures *queue, uint64_t at_ns)
 {
     uint64_t differ = at_ns ^ queue->base_ns;
 
-    return differ == 0 ? 0 : (63 - (unsigned)__builtin_clzll(differ)) / 8;
+    return (63 - (unsigned)__builtin_clzll(differ | 1)) / DEPARTURE_BITS;
 }
 
 static void link_node(struct departures *queue, uint32_t node)
 {
     uint64_t at_ns = queue->nodes[node].at_ns;
     unsigned level = level_of(queue, at_ns);
-    unsigned slot = (at_ns >> (8 * level)) & 0xff;
+    unsigned slot = (at_ns >> (DEPARTURE_BITS * level)) % DEPARTURE_SLOTS;
 
     queue->nodes[node].next = queue->head[level][slot];
     queue->head[level][slot] = node;
-    queue->used[level][slot / 64] |= (uint64_t)1 << (slot % 64);
+    queue->used[level] |= (uint64_t)1 << slot;
     queue->levels |= 1u << level;
 }
 
@@ -88,23 +88,11 @@ int departures_push(struct departures *queue, uint64_t at_ns, uint32_t payload)
     return LOCUS_OK;
 }
 
-static unsigned first_slot(const uint64_t used[DEPARTURE_SLOTS / 64])
-{
-    unsigned word = 0;
-
-    while (used[word] == 0) {
-        word++;
-    }
-    return 64 * word + (unsigned)__builtin_ctzll(used[word]);
-}
-
 static void mark_empty(struct departures *queue, unsigned level, unsigned slot)
 {
-    uint64_t *used = queue->used[level];
-
     queue->head[level][slot] = NO_NODE;
-    used[slot / 64] &= ~((uint64_t)1 << (slot % 64));
-    if ((used[0] | used[1] | used[2] | used[3]) == 0) {
+    queue->used[level] &= ~((uint64_t)1 << slot);
+    if (queue->used[level] == 0) {
         queue->levels &= ~(1u << level);
     }
 }
@@ -130,16 +118,18 @@ static void cascade(struct departures *queue, unsigned level, unsigned slot,
     }
 }
 
-static void take(struct departures *queue, unsigned slot, struct departure *out)
+/* Takes the first entry of a list; it must be the earliest of all. */
+static void take(struct departures *queue, unsigned level, unsigned slot,
+                 struct departure *out)
 {
-    uint32_t node = queue->head[0][slot];
+    uint32_t node = queue->head[level][slot];
     struct departure *entry = &queue->nodes[node];
 
     *out = *entry;
     if (entry->next == NO_NODE) {
-        mark_empty(queue, 0, slot);
+        mark_empty(queue, level, slot);
     } else {
-        queue->head[0][slot] = entry->next;
+        queue->head[level][slot] = entry->next;
     }
     entry->next = queue->free;
     queue->free = node;
@@ -154,16 +144,18 @@ bool departures_pop(struct departures *queue, uint64_t now_ns, struct departure 
     }
     while (queue->levels != 0) {
         unsigned level = (unsigned)__builtin_ctz(queue->levels);
-        unsigned slot = first_slot(queue->used[level]);
-        /* Any entry of the slot gives the slot's start. */
-        uint64_t at_ns = queue->nodes[queue->head[level][slot]].at_ns;
-        uint64_t start_ns = slot_start(at_ns, level);
-        if (start_ns > now_ns) {
-            queue->bound_ns = start_ns;
+        unsigned slot = (unsigned)__builtin_ctzll(queue->used[level]);
+        const struct departure *first = &queue->nodes[queue->head[level][slot]];
+        /* One entry alone is the earliest of all, wherever it is; of several at a higher
+         * level only the slot's start is known. */
+        bool exact = level == 0 || first->next == NO_NODE;
+        uint64_t at_ns = exact ? first->at_ns : slot_start(first->at_ns, level);
+        if (at_ns > now_ns) {
+            queue->bound_ns = at_ns;
             return false;
         }
-        if (level == 0) {
-            take(queue, slot, out);
+        if (exact) {
+            take(queue, level, slot, out);
             return true;
         }
         cascade(queue, level, slot, now_ns);

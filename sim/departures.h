@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A queue of things that will happen, by time: a radix queue. Time only moves forward, so an
- * entry is kept by the highest byte in which its time differs from the queue's own clock
- * ("level") and by the value of that byte ("slot"); as the clock comes near, entries move to
- * lower levels, at most seven times. Push and pop touch no more than a list head and a
+ * entry is kept by the highest six-bit digit in which its time differs from the queue's own
+ * clock ("level") and by the value of that digit ("slot"); as the clock comes near, entries
+ * move to lower levels, but one alone in its slot stays where it is. Push and pop touch no more than a list head and a
  * bitmap, however many entries there are.
  *
  * Invariants: base_ns <= at_ns of every entry; an entry at level l agrees with base_ns in all
- * bytes above l; nothing departs before bound_ns.
+ * digits above l; nothing departs before bound_ns.
  */
 #ifndef LOCUS_SIM_DEPARTURES_H
 #define LOCUS_SIM_DEPARTURES_H
@@ -16,7 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DEPARTURE_LEVELS = 8, DEPARTURE_SLOTS = 256 };
+enum {
+    DEPARTURE_BITS = 6,
+    DEPARTURE_SLOTS = 1 << DEPARTURE_BITS,
+    DEPARTURE_LEVELS = 11
+};
 
 struct departure {
     uint64_t at_ns;
@@ -26,8 +30,8 @@ struct departure {
 
 struct departures {
     uint64_t base_ns;
-    uint64_t bound_ns; /* UINT64_MAX: empty */
-    uint64_t used[DEPARTURE_LEVELS][DEPARTURE_SLOTS / 64];
+    uint64_t bound_ns;               /* UINT64_MAX: empty */
+    uint64_t used[DEPARTURE_LEVELS]; /* bit s: something in slot s */
     uint32_t head[DEPARTURE_LEVELS][DEPARTURE_SLOTS];
     uint32_t levels; /* bit l: something at level l */
     uint32_t free;

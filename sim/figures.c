@@ -155,8 +155,9 @@ static void integrate(struct recorder *r, uint64_t now_ns)
     if (r->top_stale) {
         find_top(r);
     }
-    double dt = (double)elapsed_ns;
-    double imbalance = r->top * (double)r->weight / (double)r->active;
+    /* Signed, since that conversion is one instruction; none of them reaches 2^63. */
+    double dt = (double)(int64_t)elapsed_ns;
+    double imbalance = r->top * (double)(int64_t)r->weight / (double)(int64_t)r->active;
     /* n * sum of squares / square of sum: 1 / Jain's index, and 1 + cv^2. */
     double spread = r->counted * r->load_squares / (r->load_sum * r->load_sum);
     if (spread < 1) {
@@ -171,17 +172,28 @@ static void integrate(struct recorder *r, uint64_t now_ns)
     tally->jain_ns += dt / spread;
 }
 
-static void settle(struct recorder *r, uint32_t server, uint64_t now_ns)
+static bool is_above(const struct server_state *s)
 {
-    struct server_state *s = &r->servers[server];
-    struct server_tally *t = &r->tally->servers[server];
-    uint64_t elapsed_ns = now_ns > s->since_ns ? now_ns - s->since_ns : 0;
+    return s->counted && s->active > s->weight;
+}
 
-    s->since_ns = now_ns > s->since_ns ? now_ns : s->since_ns;
-    t->active_ns += (figure_sum)elapsed_ns * s->active;
-    if (s->counted && s->active > s->weight) {
-        t->above_ns += elapsed_ns;
-    }
+/* Begins (or ends) the integrals of a server with what it has at this moment. */
+static void begin_integrals(struct recorder *r, uint32_t server, uint64_t now_ns)
+{
+    const struct server_state *s = &r->servers[server];
+    struct server_tally *t = &r->tally->servers[server];
+
+    t->active_ns -= (figure_sum)now_ns * s->active;
+    t->above_ns -= is_above(s) ? now_ns : 0;
+}
+
+static void end_integrals(struct recorder *r, uint32_t server, uint64_t now_ns)
+{
+    const struct server_state *s = &r->servers[server];
+    struct server_tally *t = &r->tally->servers[server];
+
+    t->active_ns += (figure_sum)now_ns * s->active;
+    t->above_ns += is_above(s) ? now_ns : 0;
 }
 
 void recorder_open(struct recorder *r, uint32_t server, uint64_t now_ns)
@@ -190,13 +202,16 @@ void recorder_open(struct recorder *r, uint32_t server, uint64_t now_ns)
     struct server_tally *t = &r->tally->servers[server];
 
     integrate(r, now_ns);
-    settle(r, server, now_ns);
     s->active++;
+    t->active_ns -= now_ns;
     if (s->active > t->peak_active) {
         t->peak_active = s->active;
     }
     if (!s->counted) {
         return;
+    }
+    if (s->active == s->weight + 1) {
+        t->above_ns -= now_ns;
     }
     double load = s->active * s->inverse;
     r->active++;
@@ -213,12 +228,16 @@ void recorder_open(struct recorder *r, uint32_t server, uint64_t now_ns)
 void recorder_close(struct recorder *r, uint32_t server, uint64_t now_ns)
 {
     struct server_state *s = &r->servers[server];
+    struct server_tally *t = &r->tally->servers[server];
 
     integrate(r, now_ns);
-    settle(r, server, now_ns);
+    t->active_ns += now_ns;
     s->active--;
     if (!s->counted) {
         return;
+    }
+    if (s->active == s->weight) {
+        t->above_ns += now_ns;
     }
     r->active--;
     r->load[server] = s->active * s->inverse;
@@ -263,25 +282,33 @@ void recorder_set_weight(struct recorder *r, uint32_t server, uint32_t weight,
     struct server_state *s = &r->servers[server];
 
     integrate(r, now_ns);
-    settle(r, server, now_ns);
+    end_integrals(r, server, now_ns);
     s->weight = weight;
     s->counted = weight > 0;
     s->inverse = weight > 0 ? 1.0 / weight : 0;
+    begin_integrals(r, server, now_ns);
     recount(r);
 }
 
 void recorder_flush(struct recorder *r, uint64_t now_ns)
 {
     integrate(r, now_ns);
-    for (uint32_t i = 0; i < r->server_count; i++) {
-        settle(r, i, now_ns);
-    }
 }
 
 int recorder_phase(struct recorder *r, uint64_t now_ns)
 {
-    recorder_flush(r, now_ns);
-    return r->phase_count < PHASES_MAX ? start_phase(r) : LOCUS_OK;
+    integrate(r, now_ns);
+    if (r->phase_count == PHASES_MAX) {
+        return LOCUS_OK;
+    }
+    for (uint32_t i = 0; i < r->server_count; i++) {
+        end_integrals(r, i, now_ns);
+    }
+    int status = start_phase(r);
+    for (uint32_t i = 0; i < r->server_count; i++) {
+        begin_integrals(r, i, now_ns);
+    }
+    return status;
 }
 
 /* ---- locality -------------------------------------------------------------------- */
@@ -477,6 +504,12 @@ static struct server_tally server_total(const struct recorder *r, size_t phase,
         if (in_phase(phase, p)) {
             add_server_tally(&sum, &r->phases[p].servers[server]);
         }
+    }
+    if (in_phase(phase, r->phase_count - 1)) {
+        /* What is open now. */
+        const struct server_state *s = &r->servers[server];
+        sum.active_ns += (figure_sum)r->now_ns * s->active;
+        sum.above_ns += is_above(s) ? r->now_ns : 0;
     }
     return sum;
 }

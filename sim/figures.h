@@ -85,10 +85,14 @@ static inline uint64_t figure_value(const struct figures *f,
 
 __extension__ typedef unsigned __int128 figure_sum;
 
+/*
+ * Integrals over time without a multiplication per event: what begins at t counts -t, what
+ * ends counts +t; what is open in the end is closed when it is read. Until then sums wrap.
+ */
 struct server_tally {
     uint64_t connections, bytes;
-    figure_sum active_ns; /* integral of active over time */
-    uint64_t above_ns;
+    figure_sum active_ns; /* integral of active */
+    uint64_t above_ns;    /* with active > weight */
     uint32_t peak_active;
 };
 
@@ -105,8 +109,7 @@ struct tally {
 };
 
 struct server_state {
-    double inverse;    /* 1 / weight */
-    uint64_t since_ns; /* up to here the tally has its active_ns */
+    double inverse; /* 1 / weight */
     uint32_t active;
     uint32_t weight;
     bool counted; /* in service with a weight above 0 */
@@ -126,10 +129,10 @@ struct recorder {
     struct server_state *servers;
     double *load; /* active / weight; 0 where not counted */
     uint64_t now_ns;
-    uint64_t active, weight; /* sums over counted servers */
-    uint32_t counted;        /* how many */
-    double load_sum, load_squares;
-    double top; /* the highest load, unless top_stale */
+    uint64_t active, weight;       /* sums over counted servers */
+    uint32_t counted;              /* how many */
+    double load_sum, load_squares; /* of the loads */
+    double top;                    /* the highest load, unless top_stale */
     uint32_t top_server;
     bool top_stale;
 

@@ -229,7 +229,7 @@ static int list_line(struct pool_parse *parse, struct pool_service *service, cha
         return pool_error(parse, "expected ADDRESS[:PORT] [WEIGHT], not '%s'%s",
                           words[0], count > 2 ? " and more" : "");
     }
-    snprintf(spec.name, sizeof(spec.name), "%s", words[0]);
+    server_name(&spec.address, words[0], spec.name);
     spec.weighted = count == 2;
     int status = count == 2 ? pool_number(parse, "weight", words[1], &spec.weight) : 0;
     return status == EXIT_OK ? pool_add_server(parse, &service->list, &spec) : status;
@@ -276,9 +276,11 @@ static bool has_rule_line(const char *text)
     return false;
 }
 
-static int parse_any(struct pool_parse *parse, char *text)
+static int parse_any(struct pool_parse *parse, char *text, enum pool_kind *kind)
 {
+    *kind = POOL_IPVSADM;
     if (has_word(text, "virtual_server")) {
+        *kind = POOL_KEEPALIVED;
         return pool_parse_keepalived(parse, text);
     }
     if (has_word(text, "->")) {
@@ -287,6 +289,7 @@ static int parse_any(struct pool_parse *parse, char *text)
     if (has_word(text, "ipvsadm") || has_rule_line(text)) {
         return pool_parse_script(parse, text);
     }
+    *kind = POOL_LIST;
     return parse_list(parse, text);
 }
 
@@ -357,10 +360,11 @@ int pool_file_read(const char *command, const char *path, const char *service,
 {
     struct pool_parse parse = {.command = command, .path = path};
     char *text = pool_read_file(&parse, path);
+    enum pool_kind kind = POOL_LIST;
     int status = EXIT_RUNTIME;
 
     if (text != NULL) {
-        status = parse_any(&parse, text);
+        status = parse_any(&parse, text, &kind);
         parse.path = path;
     }
     if (status == EXIT_OK) {
@@ -368,6 +372,9 @@ int pool_file_read(const char *command, const char *path, const char *service,
         status = chosen != NULL ? EXIT_OK : EXIT_USAGE;
         if (chosen != NULL) {
             *list = chosen->list;
+            list->kind = kind;
+            snprintf(list->service, sizeof(list->service), "%s",
+                     kind == POOL_LIST ? "" : chosen->name);
             memset(&chosen->list, 0, sizeof(chosen->list));
             servers_sort_events(list);
         }

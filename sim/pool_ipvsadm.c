@@ -63,6 +63,8 @@ enum { KNOWN = sizeof(known) / sizeof(*known) };
 struct rule {
     char command; /* A E D C a e d, or 0 */
     char proto;   /* t u f T */
+    char forward; /* g m i */
+    const char *scheduler;
     const char *service, *server, *weight, *upper, *lower;
     uint64_t at_ns;
 };
@@ -85,6 +87,14 @@ static void take_option(struct rule *rule, char letter, const char *value)
     case 'T':
         rule->proto = letter;
         rule->service = value;
+        break;
+    case 'g':
+    case 'm':
+    case 'i':
+        rule->forward = letter;
+        break;
+    case 's':
+        rule->scheduler = value;
         break;
     case 'r':
         rule->server = value;
@@ -210,7 +220,11 @@ static int read_server(struct pool_parse *parse, const struct rule *rule,
 {
     int status = EXIT_OK;
 
-    *spec = (struct server_spec){.weight = 1, .weighted = true};
+    *spec = (struct server_spec){
+        .weight = 1,
+        .weighted = true,
+        .forward = rule->forward != 0 ? rule->forward : 'g', /* ipvsadm's default */
+    };
     if (rule->server == NULL) {
         return pool_error(parse, "-%c needs a server: -r ADDRESS[:PORT]",
                           rule->command);
@@ -218,7 +232,7 @@ static int read_server(struct pool_parse *parse, const struct rule *rule,
     if (!pool_address(rule->server, service->address.port, &spec->address)) {
         return pool_error(parse, "-r: expected ADDRESS[:PORT], not '%s'", rule->server);
     }
-    snprintf(spec->name, sizeof(spec->name), "%s", rule->server);
+    server_name(&spec->address, rule->server, spec->name);
     if (rule->weight != NULL) {
         status = pool_number(parse, "-w", rule->weight, &spec->weight);
     }
@@ -256,6 +270,7 @@ static int build(struct pool_parse *parse, const struct rule *rule,
         list->items[found].weight = spec->weight;
         list->items[found].upper = spec->upper;
         list->items[found].lower = spec->lower;
+        list->items[found].forward = spec->forward;
     }
     return EXIT_OK;
 }
@@ -352,6 +367,10 @@ static int obey(struct pool_parse *parse, const struct rule *rule)
         return pool_out_of_memory(parse);
     }
     service->address = address;
+    if (rule->scheduler != NULL && rule->at_ns == 0) {
+        snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
+                 rule->scheduler);
+    }
     if (rule->command == 'D') {
         return clear(parse, rule, &service->list);
     }
@@ -447,6 +466,18 @@ static enum layout layout_of(char **words, size_t count)
     return LAYOUT_CONNECTIONS;
 }
 
+static char forward_letter(const char *word)
+{
+    switch (word[0]) {
+    case 'M':
+        return 'm';
+    case 'T':
+        return 'i';
+    default:
+        return 'g';
+    }
+}
+
 /* "-> ADDRESS Forward Weight Active InActive" or "-> ADDRESS Upper Lower Active InActive". */
 static int table_server(struct pool_parse *parse, struct server_list *list,
                         enum layout layout, char **words, size_t count)
@@ -463,15 +494,13 @@ static int table_server(struct pool_parse *parse, struct server_list *list,
     if (!pool_address(words[1], 0, &spec.address)) {
         return pool_error(parse, "expected an address, not '%s'", words[1]);
     }
-    locus_address_format(&spec.address, spec.name, sizeof(spec.name));
-    if (spec.address.family == LOCUS_NAME) {
-        snprintf(spec.name, sizeof(spec.name), "%s", words[1]);
-    }
+    server_name(&spec.address, words[1], spec.name);
     int64_t found = servers_find(list, &spec.address);
     if (found >= 0) { /* the other of the two tables had it */
         target = &list->items[found];
     }
     if (layout == LAYOUT_CONNECTIONS) {
+        target->forward = forward_letter(words[2]);
         target->weighted = true;
         status = pool_number(parse, "Weight", words[3], &target->weight);
     } else {
@@ -562,6 +591,10 @@ int pool_parse_table(struct pool_parse *parse, char *text)
             struct pool_service *service = pool_service_get(parse, name);
             status = service != NULL ? EXIT_OK : pool_out_of_memory(parse);
             current = service != NULL ? (size_t)(service - parse->services) : SIZE_MAX;
+            if (service != NULL && count > 2) {
+                snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
+                         words[2]);
+            }
         } else {
             pool_skip_word(parse, words[0]);
         }

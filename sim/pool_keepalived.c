@@ -185,10 +185,7 @@ static int open_server(struct keepalived *k, char **words, size_t count)
     if (spec->address.port == 0) {
         spec->address.port = k->port;
     }
-    locus_address_format(&spec->address, spec->name, sizeof(spec->name));
-    if (spec->address.family == LOCUS_NAME) {
-        snprintf(spec->name, sizeof(spec->name), "%s", address);
-    }
+    server_name(&spec->address, address, spec->name);
     return EXIT_OK;
 }
 
@@ -264,7 +261,12 @@ static int statement(struct keepalived *k, char **words, size_t count)
     case BLOCK_SERVER:
         return server_word(k, words, count);
     case BLOCK_SERVICE:
-        if (!is_ignored(words[0])) {
+        if (count > 1 &&
+            (strcmp(words[0], "lb_algo") == 0 || strcmp(words[0], "lvs_sched") == 0)) {
+            struct server_list *list = &k->parse->services[k->service].list;
+            snprintf(list->scheduler, sizeof(list->scheduler), "%s",
+                     expand(k, words[1]));
+        } else if (!is_ignored(words[0])) {
             pool_skip_word(k->parse, words[0]);
         }
         break;

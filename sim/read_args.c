@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "read_args.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+
+const char *const read_key_choices[] = {"auto",   "dst",    "host", "url",
+                                        "client", "object", NULL};
+const char *const read_unit_choices[] = {"auto", "s", "ms", "us", "ns", NULL};
 
 static const uint64_t unit_ns[] = {0, 1000000000, 1000000, 1000, 1};
 
@@ -34,4 +40,24 @@ int read_args_resolve(const char *command, const struct read_args *args,
         .max_bad = args->max_bad,
     };
     return 0;
+}
+
+void read_report_bad(const char *command, const struct trace_summary *summary)
+{
+    if (summary->bad == 0) {
+        return;
+    }
+    fprintf(stderr, "locus %s: %" PRIu64 " bad records:", command, summary->bad);
+    for (size_t i = 0; i < summary->reason_count; i++) {
+        fprintf(stderr, "%s %s %" PRIu64, i == 0 ? "" : ",", summary->reasons[i].reason,
+                summary->reasons[i].count);
+    }
+    fprintf(stderr, "\n");
+    for (size_t i = 0; i < summary->example_count; i++) {
+        fprintf(stderr, "  %s\n", summary->examples[i]);
+    }
+    if (summary->bad > summary->example_count) {
+        fprintf(stderr, "  ... and %" PRIu64 " more\n",
+                summary->bad - summary->example_count);
+    }
 }

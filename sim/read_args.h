@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that say how a trace is read, for commands that do not replay it. */
+/* The options that say how a trace is read, for commands that read traces. */
 #ifndef LOCUS_SIM_READ_ARGS_H
 #define LOCUS_SIM_READ_ARGS_H
 
@@ -8,7 +8,6 @@
 
 #include "options.h"
 #include "trace.h"
-#include "trace_args.h"
 
 struct read_args {
     const char *format, *columns, *sample;
@@ -20,6 +19,9 @@ struct read_args {
     {                                          \
         .max_bad = UINT64_MAX, .arrival = 1000 \
     }
+
+extern const char *const read_key_choices[];
+extern const char *const read_unit_choices[];
 
 #define READ_ARGS_AT(type, field) \
     (offsetof(type, read) + offsetof(struct read_args, field))
@@ -44,7 +46,7 @@ struct read_args {
          "What stands for the destination (default auto: as the format says).",        \
          0,                                                                            \
          0,                                                                            \
-         trace_key_choices},                                                           \
+         read_key_choices},                                                            \
         {"columns",                                                                    \
          0,                                                                            \
          OPTION_STRING,                                                                \
@@ -63,7 +65,7 @@ struct read_args {
          "own).",                                                                      \
          0,                                                                            \
          0,                                                                            \
-         trace_unit_choices},                                                          \
+         read_unit_choices},                                                           \
         {"arrival",                                                                    \
          0,                                                                            \
          OPTION_NUMBER,                                                                \
@@ -120,5 +122,7 @@ struct read_args {
 /* Turns them into what trace_open() takes. 0, or 2 after a line on stderr. */
 int read_args_resolve(const char *command, const struct read_args *args,
                       struct trace_options *out);
+/* How many records were bad, of which kinds, and the first few, on stderr; silent without. */
+void read_report_bad(const char *command, const struct trace_summary *summary);
 
 #endif

@@ -31,11 +31,12 @@ struct policy_report {
     const struct timeline *timeline; /* NULL: none was kept */
 };
 
-/* The destinations with the most connections, and on how many servers each policy has them. */
+/* The destinations with the most connections. */
+enum { HOT_DESTINATIONS = 20 };
 struct hot_destination {
-    char name[64];
+    char name[256];
+    uint32_t number; /* in the recorders */
     uint64_t connections;
-    uint32_t *replicas; /* by policy */
 };
 
 struct report {
@@ -56,7 +57,8 @@ struct report {
     size_t policy_count;
     const uint64_t *phase_ns; /* where phases after the first begin */
     size_t phase_count;       /* phases; 1 without a scenario */
-    struct hot_destination *hot;
+    uint64_t interval_ns;     /* of the timelines; 0: none */
+    struct hot_destination hot[HOT_DESTINATIONS]; /* under the first policy */
     size_t hot_count;
 };
 
@@ -74,6 +76,7 @@ void report_csv(FILE *out, const struct report *report);
 /* Every policy must have its timeline. */
 void report_timeline(FILE *out, const struct report *report);
 void report_metrics(FILE *out, const struct report *report, bool per_server);
+/* Every policy must have its timeline. */
 bool report_html(FILE *out, const struct report *report);
 
 /* Whether a figure says something about this report or policy. */

@@ -191,6 +191,30 @@ static json_t *policies_array(const struct report *report)
     return array;
 }
 
+static json_t *hot_array(const struct report *report)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < report->hot_count; i++) {
+        const struct hot_destination *hot = &report->hot[i];
+        json_t *object = json_object();
+        json_t *replicas = json_array();
+        for (size_t p = 0; p < report->policy_count; p++) {
+            const struct recorder *r = report->policies[p].recorder;
+            uint32_t count =
+                hot->number < r->contact_count
+                    ? server_set_count(r->contacts[hot->number].served, r->server_count)
+                    : 0;
+            json_array_append_new(replicas, json_integer(count));
+        }
+        set_text(object, "destination", hot->name);
+        set_number(object, "connections", hot->connections);
+        json_object_set_new(object, "replicas", replicas);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 json_t *report_object(const struct report *report)
 {
     json_t *object = json_object();
@@ -198,7 +222,8 @@ json_t *report_object(const struct report *report)
     if (object == NULL ||
         json_object_set_new(object, "trace", trace_object(report)) != 0 ||
         json_object_set_new(object, "settings", settings_object(report)) != 0 ||
-        json_object_set_new(object, "policies", policies_array(report)) != 0) {
+        json_object_set_new(object, "policies", policies_array(report)) != 0 ||
+        json_object_set_new(object, "hot_destinations", hot_array(report)) != 0) {
         json_decref(object);
         return NULL;
     }

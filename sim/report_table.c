@@ -199,7 +199,7 @@ static void print_servers(FILE *out, const struct report *report)
         fprintf(out, ", weights %s together", report_count(total, a));
     }
     if (report->weights_from_trace) {
-        fprintf(out, ": room for 1.25 x %s concurrent (p99 over time; peak %s)",
+        fprintf(out, ": for 1.25 x the trace's p99 of %s concurrent (peak %s)",
                 report_count(report->concurrency_p99, a),
                 report_count(report->concurrency_peak, b));
     }

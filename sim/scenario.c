@@ -49,7 +49,7 @@ static int name_server(struct pool_parse *parse, struct server_list *list,
         return pool_error(parse, "no server '%s'", text);
     }
     if (found < 0) {
-        snprintf(spec.name, sizeof(spec.name), "%s", text);
+        server_name(&spec.address, text, spec.name);
         spec.weight = event->weight;
         found = (int64_t)list->count;
         int status = pool_add_server(parse, list, &spec);

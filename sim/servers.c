@@ -49,6 +49,19 @@ bool server_address_parse(const char *text, size_t length, struct locus_address 
     return true;
 }
 
+void server_name(const struct locus_address *address, const char *written,
+                 char name[SERVER_NAME_SIZE])
+{
+    if (address->family != LOCUS_NAME) {
+        locus_address_format(address, name, SERVER_NAME_SIZE);
+    } else if (address->port == 0) {
+        snprintf(name, SERVER_NAME_SIZE, "%s", written);
+    } else {
+        snprintf(name, SERVER_NAME_SIZE, "%.*s:%u", (int)strcspn(written, ":"), written,
+                 address->port);
+    }
+}
+
 static bool same_address(const struct locus_address *a, const struct locus_address *b)
 {
     if (a->family != b->family || a->port != b->port) {
@@ -144,33 +157,57 @@ static int make_numbered(const char *command, uint64_t count, struct server_list
     return EXIT_OK;
 }
 
+/* "40", "40/200", "40/200/150" */
+static bool parse_numbers(const char *text, size_t length, struct server_spec *spec)
+{
+    uint32_t *const targets[] = {&spec->weight, &spec->upper, &spec->lower};
+    const char *end = text + length;
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *slash = memchr(text, '/', (size_t)(end - text));
+        const char *stop = slash != NULL ? slash : end;
+        uint64_t value;
+        if (!read_number(text, (size_t)(stop - text), &value) ||
+            value > LOCUS_WEIGHT_MAX) {
+            return false;
+        }
+        *targets[i] = (uint32_t)value;
+        if (slash == NULL) {
+            return spec->lower <= spec->upper;
+        }
+        text = slash + 1;
+    }
+    return false;
+}
+
 static int parse_one(const char *command, const char *text, size_t length,
                      struct server_list *list)
 {
     const char *star = memchr(text, '*', length);
     size_t address = star != NULL ? (size_t)(star - text) : length;
     struct server_spec spec = {.weight = 1, .weighted = star != NULL};
-    uint64_t weight = 1;
+    char written[SERVER_NAME_SIZE] = "";
 
-    if (address >= sizeof(spec.name) ||
+    if (address >= sizeof(written) ||
         !server_address_parse(text, address, &spec.address)) {
         return usage_error(command,
                            "--servers: expected a number of servers or "
                            "ADDRESS[:PORT][*WEIGHT],..., not '%.*s'",
                            (int)length, text);
     }
-    if (star != NULL && (!read_number(star + 1, length - address - 1, &weight) ||
-                         weight > LOCUS_WEIGHT_MAX)) {
+    if (star != NULL && !parse_numbers(star + 1, length - address - 1, &spec)) {
         return usage_error(
-            command, "--servers: expected a weight from 0 to %d behind '*', not '%.*s'",
+            command,
+            "--servers: expected WEIGHT[/UPPER[/LOWER]] behind '*', each "
+            "from 0 to %d, not '%.*s'",
             LOCUS_WEIGHT_MAX, (int)(length - address - 1), star + 1);
     }
     if (servers_find(list, &spec.address) >= 0) {
         return usage_error(command, "--servers: '%.*s' is there twice", (int)address,
                            text);
     }
-    spec.weight = (uint32_t)weight;
-    memcpy(spec.name, text, address);
+    memcpy(written, text, address);
+    server_name(&spec.address, written, spec.name);
     int status = servers_add(list, &spec);
     if (status == LOCUS_EFULL) {
         return usage_error(command, "--servers: more than %d servers", SERVERS_MAX);

@@ -20,6 +20,7 @@ struct server_spec {
     uint32_t weight;
     uint32_t upper, lower;     /* thresholds; 0: none */
     uint32_t active, inactive; /* connections when the replay begins */
+    char forward;              /* g, m or i, as the option of ipvsadm; 0: not known */
     bool weighted;             /* somebody gave the weight; else the trace decides */
     bool later;                /* not in service when the replay begins */
 };
@@ -43,7 +44,12 @@ struct server_event {
     uint32_t flags;
 };
 
+enum pool_kind { POOL_LIST, POOL_IPVSADM, POOL_KEEPALIVED };
+
 struct server_list {
+    enum pool_kind kind;       /* where the servers came from */
+    char service[128];         /* "tcp 10.0.0.1:80", "fwmark 1"; empty for lists */
+    char scheduler[24];        /* its scheduler, where it is known */
     struct server_spec *items; /* in the order in which they are added */
     size_t count;
     struct server_event *events; /* by time */
@@ -54,6 +60,9 @@ void servers_free(struct server_list *list);
 /* Reads "192.0.2.1:80", "[2001:db8::1]:80" or a host name with or without ":port"; false
  * when it can be neither. */
 bool server_address_parse(const char *text, size_t length, struct locus_address *out);
+/* What reports call it: the address with its port, or the host as it was written. */
+void server_name(const struct locus_address *address, const char *written,
+                 char name[SERVER_NAME_SIZE]);
 /* The number of the server of that address, or -1. */
 int64_t servers_find(const struct server_list *list,
                      const struct locus_address *address);
@@ -65,7 +74,7 @@ void servers_sort_events(struct server_list *list);
 
 /*
  * --servers: "4" (10.0.0.1:80 to 10.0.0.4:80, weights from the trace) or
- * "10.0.0.1:80*40,10.0.0.2:80". An exit_code, after a line on stderr.
+ * "10.0.0.1:80*40,10.0.0.2:80*40/200/150" (weight, upper and lower threshold). An exit_code, after a line on stderr.
  */
 int servers_parse(const char *command, const char *text, struct server_list *list);
 

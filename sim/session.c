@@ -22,7 +22,6 @@ void session_fini(struct session *session)
     if (session->trace != NULL) {
         trace_close(session->trace);
     }
-    servers_free(&session->servers);
 }
 
 static void show_reading(void *arg, uint64_t done_bytes, uint64_t total_bytes)
@@ -33,13 +32,13 @@ static void show_reading(void *arg, uint64_t done_bytes, uint64_t total_bytes)
     progress_update(progress, done_bytes);
 }
 
-int session_open(struct session *session, const struct trace_args *args,
-                 char *const *paths, size_t count)
+int session_open(struct session *session, const struct read_args *args,
+                 const struct arrival_options *arrivals, char *const *paths,
+                 size_t count)
 {
     struct trace_options options;
     struct progress progress;
-    int status =
-        trace_args_resolve(session->command, args, &options, &session->arrival_options);
+    int status = read_args_resolve(session->command, args, &options);
 
     if (status != EXIT_OK) {
         return status;
@@ -52,7 +51,7 @@ int session_open(struct session *session, const struct trace_args *args,
     progress_end(&progress);
     if (session->trace != NULL) {
         session->summary = trace_summary(session->trace);
-        trace_report_bad(session->command, session->summary);
+        read_report_bad(session->command, session->summary);
     }
     if (status != EXIT_OK) {
         return status;
@@ -61,8 +60,7 @@ int session_open(struct session *session, const struct trace_args *args,
         fprintf(stderr, "locus %s: there is no record to replay\n", session->command);
         return EXIT_EMPTY;
     }
-    if (arrivals_open(&session->source, session->trace, &session->arrival_options) !=
-        LOCUS_OK) {
+    if (arrivals_open(&session->source, session->trace, arrivals) != LOCUS_OK) {
         fprintf(stderr, "locus %s: out of memory\n", session->command);
         return EXIT_RUNTIME;
     }
@@ -76,38 +74,36 @@ int session_concurrency(struct session *session)
         return EXIT_OK;
     }
     session->concurrency_p99 =
-        arrivals_concurrency(&session->source, 990000, &session->concurrency_peak);
+        arrivals_concurrency(&session->source, 990000, 0, &session->concurrency_peak);
     if (session->concurrency_p99 < 0 || !arrivals_rewind(&session->source)) {
         return EXIT_RUNTIME;
     }
     return EXIT_OK;
 }
 
-uint32_t session_even_weight(const struct session *session, uint64_t headroom_percent)
+static uint32_t even_weight(uint64_t concurrency, uint64_t headroom_percent,
+                            uint64_t servers)
 {
-    uint64_t parts = 0;
-    uint64_t wanted = (uint64_t)session->concurrency_p99 * headroom_percent;
-    uint64_t weight;
+    uint64_t parts = 100 * servers;
+    uint64_t weight = (concurrency * headroom_percent + parts - 1) / parts;
 
-    for (size_t i = 0; i < session->servers.count; i++) {
-        parts += session->servers.items[i].later ? 0 : 100;
-    }
-    weight = parts > 0 ? (wanted + parts - 1) / parts : 0;
     if (weight > LOCUS_WEIGHT_MAX) {
         return LOCUS_WEIGHT_MAX;
     }
     return weight < 2 ? 2 : (uint32_t)weight;
 }
 
-int session_weights(struct session *session, uint64_t headroom_percent)
+int session_weights(struct session *session, uint64_t headroom_percent,
+                    struct server_list *servers)
 {
-    struct server_list *list = &session->servers;
+    uint64_t in_service = 0;
     bool any = false;
 
-    for (size_t i = 0; i < list->count; i++) {
-        any = any || (list->items[i].weighted && !list->items[i].later);
+    for (size_t i = 0; i < servers->count; i++) {
+        any = any || (servers->items[i].weighted && !servers->items[i].later);
+        in_service += !servers->items[i].later;
     }
-    if (any) {
+    if (any || in_service == 0) {
         return EXIT_OK;
     }
     int status = session_concurrency(session);
@@ -115,9 +111,10 @@ int session_weights(struct session *session, uint64_t headroom_percent)
         return status;
     }
     session->weights_from_trace = true;
-    for (size_t i = 0; i < list->count; i++) {
-        if (!list->items[i].later) {
-            list->items[i].weight = session_even_weight(session, headroom_percent);
+    for (size_t i = 0; i < servers->count; i++) {
+        if (!servers->items[i].later) {
+            servers->items[i].weight = even_weight((uint64_t)session->concurrency_p99,
+                                                   headroom_percent, in_service);
         }
     }
     return EXIT_OK;

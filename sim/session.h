@@ -7,17 +7,15 @@
 #define LOCUS_SIM_SESSION_H
 
 #include "arrivals.h"
+#include "read_args.h"
 #include "servers.h"
-#include "trace_args.h"
 
 struct session {
     const char *command;
     struct trace *trace; /* NULL until opened */
     const struct trace_summary *summary;
-    struct arrival_options arrival_options;
     struct arrival_source source;
     bool source_open;
-    struct server_list servers;
     bool weights_from_trace;
     int64_t concurrency_p99; /* -1: not looked at */
     uint64_t concurrency_peak;
@@ -26,8 +24,9 @@ struct session {
 void session_init(struct session *session, const char *command);
 void session_fini(struct session *session);
 /* Opens the trace and says on stderr what was bad in it. An exit_code. */
-int session_open(struct session *session, const struct trace_args *args,
-                 char *const *paths, size_t count);
+int session_open(struct session *session, const struct read_args *args,
+                 const struct arrival_options *arrivals, char *const *paths,
+                 size_t count);
 /* Counts the concurrency, once. An exit_code. */
 int session_concurrency(struct session *session);
 /*
@@ -35,8 +34,7 @@ int session_concurrency(struct session *session);
  * headroom_percent of the 99th percentile over time of the trace's concurrency, and at least
  * 2 each. When some have, the others get 1. An exit_code.
  */
-int session_weights(struct session *session, uint64_t headroom_percent);
-/* The same for a given concurrency. */
-uint32_t session_even_weight(const struct session *session, uint64_t headroom_percent);
+int session_weights(struct session *session, uint64_t headroom_percent,
+                    struct server_list *servers);
 
 #endif

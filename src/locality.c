@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "locality.h"
 
-void locus_locality_init(struct locus_service *svc, struct locality *loc)
+void locus_locality_init(struct locus_service *svc)
 {
+    struct locality *loc = svc->state;
+
     locus_destmap_init(&loc->map, svc->wide, svc->map_load_percent, svc->seed,
                        &svc->allocator);
     locus_destmap_reserve(&loc->map, svc->expected_entries);
@@ -11,13 +13,24 @@ void locus_locality_init(struct locus_service *svc, struct locality *loc)
     locus_timer_arm(svc, &loc->gc, svc->rules.gc_interval_ns);
 }
 
-void locus_locality_fini(struct locus_service *svc, struct locality *loc)
+void locus_locality_fini(struct locus_service *svc)
 {
+    struct locality *loc = svc->state;
+
     locus_destmap_fini(&loc->map);
     svc->locality = NULL;
     /* Only the map referred to servers. */
     for (uint32_t i = 0; i < svc->slots; i++) {
         svc->servers[i].refs = 0;
+    }
+}
+
+void locus_locality_server_event(struct locus_service *svc, uint32_t server,
+                                 enum server_event event)
+{
+    if (event == SERVER_REMOVED && svc->rules.purge_removed &&
+        svc->servers[server].refs > 0) {
+        svc->locality->purge_wanted = true;
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What lblc and lblcr share: the map from destinations to servers, the count of entries and
- * its bounds, and the collector. They embed a struct locality as the first member of their
- * state; the service runs its periodic work.
+ * its bounds, and the collector. A struct locality is the whole of their state; the service
+ * runs its periodic work.
  *
  * The collector, by the kernel's rules (lblc and lblcr alike), every gc_interval:
  *
@@ -40,8 +40,14 @@ struct locality {
     uint32_t stale[GC_BUCKETS];
 };
 
-void locus_locality_init(struct locus_service *svc, struct locality *loc);
-void locus_locality_fini(struct locus_service *svc, struct locality *loc);
+/* The hooks of lblc and lblcr; see struct sched_ops. */
+void locus_locality_init(struct locus_service *svc);
+void locus_locality_fini(struct locus_service *svc);
+void locus_locality_server_event(struct locus_service *svc, uint32_t server,
+                                 enum server_event event);
+void locus_locality_describe(const struct locus_service *svc, locus_value_fn *value,
+                             void *arg);
+
 /* Begins the collector's run. */
 void locus_locality_collect(struct locus_service *svc);
 /* Begins to take purged servers out. */
@@ -93,8 +99,5 @@ bool locus_dest_push(struct locus_service *svc, struct dest *dest, uint32_t serv
 void locus_dest_drop(struct locus_service *svc, struct dest *dest, uint32_t index);
 /* Takes purged servers out. false: none is left, and dest is as it was. */
 bool locus_dest_purge(struct locus_service *svc, struct dest *dest);
-
-void locus_locality_describe(const struct locus_service *svc, locus_value_fn *visit,
-                             void *arg);
 
 #endif

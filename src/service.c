@@ -152,8 +152,10 @@ const char *locus_service_scheduler(const struct locus_service *svc, uint32_t *f
 static int check_config(const struct locus_service_config *config,
                         const struct locus_rules *rules)
 {
-    if (config->family < 0 || config->family > LOCUS_NAME ||
-        (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT))) {
+    if ((unsigned)config->family > LOCUS_NAME ||
+        (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT)) ||
+        (unsigned)rules->threshold > LOCUS_THRESHOLD_PLAIN ||
+        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST) {
         return LOCUS_EINVAL;
     }
     if (rules->active_cost < 1 || rules->active_cost > 65536 ||
@@ -247,6 +249,16 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
         expiration_ns = -EXPIRATION_NS_MAX;
     }
     svc->expiration = locus_ticks(svc, expiration_ns);
+}
+
+void locus_service_set_seed(struct locus_service *svc, uint64_t seed)
+{
+    svc->rng = seed;
+}
+
+void locus_service_set_timer_wheel(struct locus_service *svc, bool on)
+{
+    svc->rules.timer_wheel = on;
 }
 
 /* ---- picks ---- */

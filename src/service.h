@@ -12,8 +12,13 @@
 #ifndef LOCUS_SERVICE_H
 #define LOCUS_SERVICE_H
 
-/* uthash ends the process when memory runs out, unless told not to. */
+#include "hash.h"
+
+/* uthash ends the process when memory runs out, unless told not to. Addresses come from
+ * outside, so their hash is keyed; svc is in scope wherever the table is used. */
 #define HASH_NONFATAL_OOM 1
+#define HASH_FUNCTION(key, length, hash) \
+    ((hash) = (unsigned)locus_siphash13(svc->seed, svc->seed, key, length))
 #include <uthash.h>
 
 #include "alloc.h"

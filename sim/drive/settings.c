@@ -62,9 +62,13 @@ static int set_forward(struct drive *drive)
 
 static int set_seed(struct drive *drive)
 {
-    bool ok = script_number(&drive->script, 2, "seed", UINT64_MAX, &drive->seed);
-
-    return ok ? EXIT_OK : EXIT_USAGE;
+    if (!script_number(&drive->script, 2, "seed", UINT64_MAX, &drive->seed)) {
+        return EXIT_USAGE;
+    }
+    if (drive->service != NULL) {
+        locus_service_set_seed(drive->service, drive->seed);
+    }
+    return EXIT_OK;
 }
 
 static int set_switch(struct drive *drive, bool *out)
@@ -80,7 +84,12 @@ static int set_switch(struct drive *drive, bool *out)
 
 static int set_wheel(struct drive *drive)
 {
-    return set_switch(drive, &drive->wheel);
+    int status = set_switch(drive, &drive->wheel);
+
+    if (status == EXIT_OK && drive->service != NULL) {
+        locus_service_set_timer_wheel(drive->service, drive->wheel);
+    }
+    return status;
 }
 
 static int set_echo(struct drive *drive)
@@ -148,8 +157,8 @@ static const struct setting settings[] = {
     {"lblcr_expiration", false, set_expiration_seconds},
     {"lblc_expiration_jiffies", false, set_expiration_jiffies},
     {"lblcr_expiration_jiffies", false, set_expiration_jiffies},
-    {"seed", true, set_seed},
-    {"wheel", true, set_wheel},
+    {"seed", false, set_seed},
+    {"wheel", false, set_wheel},
     {"echo", false, set_echo},
     {NULL, false, NULL},
 };

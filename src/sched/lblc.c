@@ -19,25 +19,6 @@
 #include "../locality.h"
 #include "../select.h"
 
-static void init(struct locus_service *svc)
-{
-    locus_locality_init(svc, svc->state);
-}
-
-static void fini(struct locus_service *svc)
-{
-    locus_locality_fini(svc, svc->state);
-}
-
-static void server_event(struct locus_service *svc, uint32_t server,
-                         enum server_event event)
-{
-    if (event == SERVER_REMOVED && svc->rules.purge_removed &&
-        svc->servers[server].refs > 0) {
-        svc->locality->purge_wanted = true;
-    }
-}
-
 /* Why a destination's server does not serve it, 0 when it does. */
 static uint32_t objection(const struct locus_service *svc, const struct server *server)
 {
@@ -119,9 +100,9 @@ const struct sched_ops locus_sched_lblc = {
     .name = "lblc",
     .about = "locality-based least-connection: one server per destination",
     .state_size = sizeof(struct locality),
-    .init = init,
-    .fini = fini,
-    .server_event = server_event,
+    .init = locus_locality_init,
+    .fini = locus_locality_fini,
+    .server_event = locus_locality_server_event,
     .schedule = schedule,
     .describe = locus_locality_describe,
 };

@@ -142,6 +142,15 @@ printf 'sched wlc\nserver 1 1\nconn 1 10.0.0.1\nbogus\nconn 2 10.0.0.1\n' >scrip
 report $? 'what came before the malformed line is printed, and before its message'
 
 gives 'an empty script says nothing' '' ''
+dice='server 1 5\nserver 2 5\nserver 3 5\nconn 1 10.0.0.1\nconn 2 10.0.0.1\nconn 3 10.0.0.1\n'
+gives 'a seed before sched rules the dice of twos' '1 2\n2 1\n3 3\n' \
+    "set seed 7\nsched twos\n$dice"
+gives 'a seed after sched starts the dice anew' '1 2\n2 1\n3 3\n' \
+    "sched twos\nset seed 7\n$dice"
+gives 'a wheel after sched rounds what is armed from then on' \
+    'lblc jiffies=30207 entries=0 linked=0 max_size=16384 rover=0 counter=2
+lblc jiffies=30208 entries=0 linked=0 max_size=16384 rover=0 counter=3\n' \
+    'sched lblc\nset wheel 1\ntime 60\njiffies 15207\ndump\njiffies 1\ndump\n'
 gives 'tabs, carriage returns and comments behind words are blanks' '1 1\n' \
     'sched\twlc\r\n  server 1 1 # one\r\nconn 1 10.0.0.1#two\n'
 gives 'echo prints events as read, and nothing else' \

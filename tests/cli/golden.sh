@@ -13,23 +13,23 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count=0
 
-# unpack BASE TO: BASE or BASE.gz.
+# unpack FILE TO: sets plain to FILE, or to TO with what FILE.gz holds.
 unpack() {
-    if [[ -e $1.gz ]]; then
+    plain=$1
+    if [[ ! -e $1 ]]; then
+        plain=$2
         gzip -dc "$1.gz" >"$2"
-    else
-        cat "$1" >"$2"
     fi
 }
 
 agrees() {
-    local base=$1
-    unpack "$base.ev" "$scratch/script.ev" || return 1
+    local base=$1 recorded
     unpack "$base.$suffix" "$scratch/recorded" || return 1
-    "$locus" drive --rules "$rules" "$scratch/script.ev" >"$scratch/given" || return 1
-    cmp -s "$scratch/recorded" "$scratch/given" && return 0
-    diff -u --label recorded --label given "$scratch/recorded" "$scratch/given" |
-        head -n 20
+    recorded=$plain
+    unpack "$base.ev" "$scratch/script.ev" || return 1
+    "$locus" drive --rules "$rules" "$plain" >"$scratch/given" || return 1
+    cmp -s "$recorded" "$scratch/given" && return 0
+    diff -u --label recorded --label given "$recorded" "$scratch/given" | head -n 20
     return 1
 }
 

@@ -37,13 +37,13 @@ static const struct pool_case cases[] = {
      "ipvsadm -e -t 10.0.0.1:80 -r 10.1.0.2 -w 70000\n"
      "ipvsadm -d -t 10.0.0.1:80 -r 10.1.0.3\n"
      "ipvsadm --set 900 120 300\nipvsadm -Ln\n",
-     NULL, false, "10.1.0.1*5 10.1.0.2*70000"},
+     NULL, false, "10.1.0.1:80*5 10.1.0.2:80*70000"},
     /* Behind a sleep, commands are events. */
     {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-e -f 1 -r 10.1.0.1:0 -w "
      "4\n"
      "sleep 1m\n-a -f 1 -r 10.1.0.9:0 -w 6\n-d -f 1 -r 10.1.0.1:0\n",
      NULL, false,
-     "10.1.0.1:0*2 10.1.0.9:0*6later @60 weight 0 @60 thresholds 0 @120 add 1 @120 "
+     "10.1.0.1*2 10.1.0.9*6later @60 weight 0 @60 thresholds 0 @120 add 1 @120 "
      "remove 0"},
     /* ipvsadm 1.26 without dashes; IPv6; names. */
     {"-A -t [2001:db8::1]:80 -s wlc -p 360 pe sip ops\n"
@@ -281,6 +281,15 @@ START_TEST(server_lists_on_the_command_line_are_strict)
     ck_assert_int_eq(servers_parse("test", "65535", &list), EXIT_OK);
     ck_assert_uint_eq(list.count, 65535);
     ck_assert_str_eq(list.items[299].name, "10.0.1.44:80");
+    servers_free(&list);
+    ck_assert_int_eq(
+        servers_parse("test", "10.0.0.1*4/20/15,[2001:db8::1]:80*5/9,web*0", &list),
+        EXIT_OK);
+    char found[1024] = "";
+    FILE *out = fmemopen(found, sizeof(found), "w");
+    describe(&list, out);
+    fclose(out);
+    ck_assert_str_eq(found, "10.0.0.1*4<20,15> [2001:db8::1]:80*5<9,0> web*0");
     servers_free(&list);
 }
 END_TEST

@@ -76,7 +76,7 @@ static struct world *world_create(const struct world_config *config)
         .expected_entries = config->expected_entries,
         .map_load_percent = config->map_load_percent,
     };
-    ck_assert_int_eq(locus_service_create(&service, &w->svc), LOCUS_OK);
+    MUST(locus_service_create(&service, &w->svc) == LOCUS_OK);
     return w;
 }
 
@@ -104,7 +104,7 @@ static uint64_t name_of(const struct world *w, uint32_t server)
 static void remember(struct world *w, uint32_t server, enum locus_conn_state state)
 {
     if (w->conn_count == CONNS_MAX) {
-        ck_assert_int_eq(locus_conn_unbind(w->svc, server, state), LOCUS_OK);
+        MUST(locus_conn_unbind(w->svc, server, state) == LOCUS_OK);
         return;
     }
     w->conns[w->conn_count].server = server;
@@ -202,7 +202,7 @@ static uint64_t world_batch(struct world *w, const struct op *op)
 static void world_tick(struct world *w)
 {
     if (w->config.budget == 0) {
-        ck_assert(locus_tick(w->svc, w->now_ns, SIZE_MAX));
+        MUST(locus_tick(w->svc, w->now_ns, SIZE_MAX));
         return;
     }
     while (!locus_tick(w->svc, w->now_ns, w->config.budget)) {
@@ -227,8 +227,8 @@ static void world_move(struct world *w, const struct op *op)
     }
     uint32_t at = op->a % w->conn_count;
     enum locus_conn_state to = op->small & 1 ? LOCUS_ACTIVE : LOCUS_INACTIVE;
-    ck_assert_int_eq(
-        locus_conn_move(w->svc, w->conns[at].server, w->conns[at].state, to), LOCUS_OK);
+    MUST(locus_conn_move(w->svc, w->conns[at].server, w->conns[at].state, to) ==
+         LOCUS_OK);
     w->conns[at].state = to;
 }
 
@@ -238,8 +238,8 @@ static void world_close(struct world *w, const struct op *op)
         return;
     }
     uint32_t at = op->a % w->conn_count;
-    ck_assert_int_eq(locus_conn_unbind(w->svc, w->conns[at].server, w->conns[at].state),
-                     LOCUS_OK);
+    MUST(locus_conn_unbind(w->svc, w->conns[at].server, w->conns[at].state) ==
+         LOCUS_OK);
     w->conns[at] = w->conns[--w->conn_count];
 }
 
@@ -297,8 +297,10 @@ static void expect_alike(struct world_config *a, struct world_config *b, uint64_
             struct op op = stream_op(&random, &profile, MODEL_WLC, HZ);
             uint64_t said = world_apply(one, &op);
             uint64_t answered = world_apply(other, &op);
-            ck_assert_msg(said == answered, "%s, %s, seed %u: event %d differs",
-                          a->scheduler, a->rules, (unsigned)seed, step + 1);
+            if (said != answered) {
+                ck_abort_msg("%s, %s, seed %u: event %d differs", a->scheduler,
+                             a->rules, (unsigned)seed, step + 1);
+            }
         }
         if (state) {
             char *left = snapshot(one->svc, LOCUS_IPV4);
@@ -392,13 +394,12 @@ END_TEST
 static void expect_available(const struct world *w, uint32_t server, uint32_t why)
 {
     struct locus_server_info before;
-    ck_assert_int_eq(locus_server_get(w->svc, server, &before), LOCUS_OK);
-    ck_assert(before.in_service);
-    ck_assert_uint_gt(before.weight, 0);
+    MUST(locus_server_get(w->svc, server, &before) == LOCUS_OK);
+    MUST(before.in_service);
+    MUST(before.weight > 0);
     bool sticky = strcmp(w->config.scheduler, "lblc") == 0 &&
                   strcmp(w->config.rules, "article") != 0 && (why & LOCUS_WHY_HIT);
-    ck_assert_msg(!before.overloaded || sticky, "%s: an overloaded server was picked",
-                  w->config.scheduler);
+    MUST(!before.overloaded || sticky);
 }
 
 START_TEST(quiesced_removed_and_overloaded_servers_get_nothing_new)

@@ -840,6 +840,9 @@ static bool do_time(struct pair *p, const struct op *op)
 {
     uint64_t tick_ns = p->config.service.tick_ns;
     uint64_t until_ns = p->now_ns + (uint64_t)op->n * tick_ns;
+    if (op->small & 2 && model_due(p->m) != MODEL_NEVER) {
+        until_ns = (uint64_t)model_due(p->m) * tick_ns;
+    }
     while (model_due(p->m) <= ticks(p, until_ns)) {
         p->now_ns = (uint64_t)model_due(p->m) * tick_ns;
         model_advance(p->m, model_due(p->m));
@@ -876,13 +879,27 @@ static bool do_sched(struct pair *p, const struct op *op)
     int status = locus_service_set_scheduler(p->svc, model_scheduler_name(scheduler),
                                              flags, p->now_ns);
     return same(p, "status of set_scheduler", (uint64_t)status, LOCUS_OK) &&
-           check_scheduler(p);
+           (p->purging || check_scheduler(p));
 }
 
 static bool do_expire(struct pair *p, const struct op *op)
 {
     p->m->expiration = op->n;
     locus_service_set_expiration(p->svc, op->n * (int64_t)p->config.service.tick_ns);
+    return true;
+}
+
+static bool do_dice(struct pair *p, const struct op *op)
+{
+    p->m->dice = op->a;
+    locus_service_set_seed(p->svc, op->a);
+    return true;
+}
+
+static bool do_wheel(struct pair *p, const struct op *op)
+{
+    p->m->rules.timer_wheel = op->small & 1;
+    locus_service_set_timer_wheel(p->svc, op->small & 1);
     return true;
 }
 
@@ -919,6 +936,10 @@ static bool apply(struct pair *p, const struct op *op)
         return do_sched(p, op);
     case OP_EXPIRE:
         return do_expire(p, op);
+    case OP_DICE:
+        return do_dice(p, op);
+    case OP_WHEEL:
+        return do_wheel(p, op);
     case OP_STRAY:
         return do_stray(p);
     case OP_KINDS:
@@ -942,7 +963,7 @@ void op_print(FILE *out, const struct op *op)
         [OP_EDIT] = "edit",       [OP_WEIGHT] = "weight", [OP_REMOVE] = "remove",
         [OP_COUNTS] = "counts",   [OP_TIME] = "time",     [OP_LATE] = "late",
         [OP_BACK] = "back",       [OP_SCHED] = "sched",   [OP_EXPIRE] = "expire",
-        [OP_STRAY] = "stray",
+        [OP_DICE] = "dice",       [OP_WHEEL] = "wheel",   [OP_STRAY] = "stray",
     };
     fprintf(out,
             "%-8s small=%" PRIu32 " a=%" PRIu32 " b=%" PRIu32 " c=%" PRIu32

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "poke.h"
 
-#include "service.h"
+#include "select.h"
 
 void poke_counts(struct locus_service *svc, uint32_t server, uint32_t active,
                  uint32_t inactive)
 {
-    svc->servers[server].active = active;
-    svc->servers[server].total = active + inactive;
+    struct server *s = &svc->servers[server];
+
+    /* Out of the count of servers under half, which goes by the counters as they were. */
+    svc->under_half -= spill_load(svc, s) < s->half;
+    s->half = 0;
+    s->active = active;
+    s->total = active + inactive;
     locus_server_refresh(svc, server);
 }

@@ -6,6 +6,15 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* For what runs a million times: Check's own assertions tell the runner about each line that
+ * they pass, with a system call. */
+#define MUST(condition)                     \
+    do {                                    \
+        if (!(condition)) {                 \
+            ck_abort_msg("%s", #condition); \
+        }                                   \
+    } while (0)
+
 /* A case with a time limit that only a hang exceeds. */
 static inline TCase *suite_case(Suite *suite, const char *name)
 {

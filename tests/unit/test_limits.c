@@ -18,7 +18,7 @@ static struct locus_service *create(const char *scheduler,
     struct locus_service_config config = {
         .scheduler = scheduler, .rules = rules, .now_ns = now_ns};
     struct locus_service *svc = NULL;
-    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    MUST(locus_service_create(&config, &svc) == LOCUS_OK);
     return svc;
 }
 
@@ -29,7 +29,7 @@ static uint32_t add(struct locus_service *svc, uint32_t ip, uint32_t weight)
     config.address.family = LOCUS_IPV4;
     config.address.port = 80;
     config.address.key.ipv4 = ip;
-    ck_assert_int_eq(locus_server_add(svc, &config, 0, &server), LOCUS_OK);
+    MUST(locus_server_add(svc, &config, 0, &server) == LOCUS_OK);
     return server;
 }
 
@@ -96,9 +96,9 @@ static void expect_exact(uint32_t active_cost, uint32_t servers, uint64_t seed)
         if (l->inactive > INT32_MAX - l->active) {
             l->inactive = INT32_MAX - l->active;
         }
-        ck_assert_int_eq(locus_server_set_weight(svc, l->server, l->weight), LOCUS_OK);
+        MUST(locus_server_set_weight(svc, l->server, l->weight) == LOCUS_OK);
         poke_counts(svc, l->server, l->active, l->inactive);
-        ck_assert_uint_eq(schedule(svc, 1, 0), least(loads, servers, active_cost));
+        MUST(schedule(svc, 1, 0) == least(loads, servers, active_cost));
     }
     locus_service_destroy(svc);
 }
@@ -137,15 +137,15 @@ START_TEST(neighbouring_fractions_are_told_apart)
                 d = w;
             }
         }
-        ck_assert_uint_eq(b * c - a * d, 1);
+        MUST(b * c - a * d == 1);
         bool swap = random_percent(&random, 50);
         uint32_t less = swap ? second : first;
         uint32_t more = swap ? first : second;
-        ck_assert_int_eq(locus_server_set_weight(svc, less, (uint32_t)b), LOCUS_OK);
-        ck_assert_int_eq(locus_server_set_weight(svc, more, (uint32_t)d), LOCUS_OK);
+        MUST(locus_server_set_weight(svc, less, (uint32_t)b) == LOCUS_OK);
+        MUST(locus_server_set_weight(svc, more, (uint32_t)d) == LOCUS_OK);
         poke_counts(svc, less, 0, (uint32_t)a);
         poke_counts(svc, more, 0, (uint32_t)c);
-        ck_assert_uint_eq(schedule(svc, 1, 0), less);
+        MUST(schedule(svc, 1, 0) == less);
     }
     locus_service_destroy(svc);
 }
@@ -159,20 +159,17 @@ START_TEST(a_server_takes_two_to_the_31_less_one_connections_and_no_more)
     struct locus_server_info info;
     uint32_t server = add(svc, 1, LOCUS_WEIGHT_MAX);
     poke_counts(svc, server, INT32_MAX - 2, 1);
-    ck_assert_int_eq(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick), LOCUS_OK);
-    ck_assert_int_eq(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick),
-                     LOCUS_ERANGE);
-    ck_assert_int_eq(locus_connect(svc, &request, 0, LOCUS_INACTIVE, &pick),
-                     LOCUS_ERANGE);
-    ck_assert_int_eq(locus_conn_bind(svc, server, LOCUS_ACTIVE), LOCUS_ERANGE);
-    ck_assert_int_eq(locus_conn_bind(svc, server, LOCUS_INACTIVE), LOCUS_ERANGE);
-    ck_assert_int_eq(locus_server_get(svc, server, &info), LOCUS_OK);
-    ck_assert_uint_eq(info.active, INT32_MAX - 1);
-    ck_assert_uint_eq(info.inactive, 1);
-    ck_assert_int_eq(locus_conn_move(svc, server, LOCUS_INACTIVE, LOCUS_ACTIVE),
-                     LOCUS_OK);
-    ck_assert_int_eq(locus_conn_unbind(svc, server, LOCUS_ACTIVE), LOCUS_OK);
-    ck_assert_int_eq(locus_schedule(svc, &request, 0, &pick), LOCUS_OK);
+    MUST(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick) == LOCUS_OK);
+    MUST(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick) == LOCUS_ERANGE);
+    MUST(locus_connect(svc, &request, 0, LOCUS_INACTIVE, &pick) == LOCUS_ERANGE);
+    MUST(locus_conn_bind(svc, server, LOCUS_ACTIVE) == LOCUS_ERANGE);
+    MUST(locus_conn_bind(svc, server, LOCUS_INACTIVE) == LOCUS_ERANGE);
+    MUST(locus_server_get(svc, server, &info) == LOCUS_OK);
+    MUST(info.active == INT32_MAX - 1);
+    MUST(info.inactive == 1);
+    MUST(locus_conn_move(svc, server, LOCUS_INACTIVE, LOCUS_ACTIVE) == LOCUS_OK);
+    MUST(locus_conn_unbind(svc, server, LOCUS_ACTIVE) == LOCUS_OK);
+    MUST(locus_schedule(svc, &request, 0, &pick) == LOCUS_OK);
     locus_service_destroy(svc);
 }
 END_TEST
@@ -181,18 +178,18 @@ START_TEST(the_spill_test_is_exact_at_the_largest_weight)
 {
     struct locus_service *svc = create("lblc", NULL, 0);
     uint32_t home = add(svc, 1, INT32_MAX - 1);
-    ck_assert_uint_eq(schedule(svc, 7, 0), home);
+    MUST(schedule(svc, 7, 0) == home);
     uint32_t other = add(svc, 2, INT32_MAX);
     poke_counts(svc, home, INT32_MAX - 1, 0);
     poke_counts(svc, other, INT32_MAX / 2, 0);
     /* active = weight: not above it. */
-    ck_assert_uint_eq(schedule(svc, 7, 0), home);
+    MUST(schedule(svc, 7, 0) == home);
     /* Above it, but 2 * (2^30 - 1) = 2^31 - 2 < 2^31 - 1: under half by one. */
     poke_counts(svc, home, INT32_MAX, 0);
     poke_counts(svc, other, INT32_MAX / 2 + 1, 0);
-    ck_assert_uint_eq(schedule(svc, 7, 0), home);
+    MUST(schedule(svc, 7, 0) == home);
     poke_counts(svc, other, INT32_MAX / 2, 0);
-    ck_assert_uint_eq(schedule(svc, 7, 0), other);
+    MUST(schedule(svc, 7, 0) == other);
     locus_service_destroy(svc);
 }
 END_TEST
@@ -203,17 +200,17 @@ START_TEST(wrr_jumps_over_weights_that_are_far_apart)
     uint32_t light = add(svc, 1, 1);
     uint32_t heavy = add(svc, 2, INT32_MAX);
     /* The current weight is still that of the time when there was only the light one. */
-    ck_assert_uint_eq(schedule(svc, 1, 0), heavy);
-    ck_assert_uint_eq(schedule(svc, 1, 0), light);
+    MUST(schedule(svc, 1, 0) == heavy);
+    MUST(schedule(svc, 1, 0) == light);
     for (int i = 0; i < 1000; i++) {
-        ck_assert_uint_eq(schedule(svc, 1, 0), heavy);
+        MUST(schedule(svc, 1, 0) == heavy);
     }
     /* Nobody but the light one: 2^31 passes away, found at once all the same. */
     struct locus_server_config full = {.weight = INT32_MAX, .upper_threshold = 1};
-    ck_assert_int_eq(locus_server_edit(svc, heavy, &full), LOCUS_OK);
-    ck_assert_int_eq(locus_conn_bind(svc, heavy, LOCUS_ACTIVE), LOCUS_OK);
+    MUST(locus_server_edit(svc, heavy, &full) == LOCUS_OK);
+    MUST(locus_conn_bind(svc, heavy, LOCUS_ACTIVE) == LOCUS_OK);
     for (int i = 0; i < 1000; i++) {
-        ck_assert_uint_eq(schedule(svc, 1, 0), light);
+        MUST(schedule(svc, 1, 0) == light);
     }
     locus_service_destroy(svc);
 }
@@ -232,26 +229,26 @@ START_TEST(every_scheduler_works_with_65535_servers)
     for (uint32_t i = 0; i < MANY; i++) {
         servers[i] = add(svc, i, 1 + i % 5);
     }
-    ck_assert_int_eq(locus_service_set_scheduler(svc, name, 0, 0), LOCUS_OK);
+    MUST(locus_service_set_scheduler(svc, name, 0, 0) == LOCUS_OK);
     for (uint32_t i = 0; i < 300; i++) {
         uint32_t server = schedule(svc, i * 65537, 0);
         bool expected = strcmp(name, "none") != 0 && strcmp(name, "mh") != 0;
-        ck_assert(!expected || server != LOCUS_NO_SERVER);
+        MUST(!expected || server != LOCUS_NO_SERVER);
         if (server != LOCUS_NO_SERVER) {
-            ck_assert_int_eq(locus_conn_bind(svc, server, LOCUS_ACTIVE), LOCUS_OK);
+            MUST(locus_conn_bind(svc, server, LOCUS_ACTIVE) == LOCUS_OK);
         }
     }
     for (uint32_t i = 0; i < 300; i++) {
         uint32_t victim = servers[i * 211 % MANY];
-        ck_assert_int_eq(locus_server_remove(svc, victim, 0), LOCUS_OK);
+        MUST(locus_server_remove(svc, victim, 0) == LOCUS_OK);
         uint32_t server = schedule(svc, i, 0);
-        ck_assert_uint_ne(server, victim);
+        MUST(server != victim);
     }
-    ck_assert_int_eq(locus_service_set_scheduler(svc, "wlc", 0, 0), LOCUS_OK);
+    MUST(locus_service_set_scheduler(svc, "wlc", 0, 0) == LOCUS_OK);
     struct locus_service_stats stats;
     locus_service_get_stats(svc, &stats);
-    ck_assert_uint_eq(stats.servers, MANY - 300);
-    ck_assert_uint_eq(stats.trash, 300);
+    MUST(stats.servers == MANY - 300);
+    MUST(stats.trash == 300);
     locus_service_destroy(svc);
     free(servers);
 }
@@ -265,13 +262,13 @@ START_TEST(wlc_finds_the_one_idle_server_among_65535)
     ck_assert_ptr_nonnull(servers);
     for (uint32_t i = 0; i < MANY; i++) {
         servers[i] = add(svc, i, 1);
-        ck_assert_int_eq(locus_conn_bind(svc, servers[i], LOCUS_ACTIVE), LOCUS_OK);
+        MUST(locus_conn_bind(svc, servers[i], LOCUS_ACTIVE) == LOCUS_OK);
     }
     for (int i = 0; i < 5000; i++) {
         uint32_t idle = servers[random_below(&random, MANY)];
-        ck_assert_int_eq(locus_conn_unbind(svc, idle, LOCUS_ACTIVE), LOCUS_OK);
-        ck_assert_uint_eq(schedule(svc, 1, 0), idle);
-        ck_assert_int_eq(locus_conn_bind(svc, idle, LOCUS_ACTIVE), LOCUS_OK);
+        MUST(locus_conn_unbind(svc, idle, LOCUS_ACTIVE) == LOCUS_OK);
+        MUST(schedule(svc, 1, 0) == idle);
+        MUST(locus_conn_bind(svc, idle, LOCUS_ACTIVE) == LOCUS_OK);
     }
     locus_service_destroy(svc);
     free(servers);
@@ -283,9 +280,9 @@ END_TEST
 static void run_to(struct locus_service *svc, uint64_t now_ns)
 {
     while (locus_tick_due(svc) <= now_ns) {
-        ck_assert(locus_tick(svc, locus_tick_due(svc), SIZE_MAX));
+        MUST(locus_tick(svc, locus_tick_due(svc), SIZE_MAX));
     }
-    ck_assert(locus_tick(svc, now_ns, SIZE_MAX));
+    MUST(locus_tick(svc, now_ns, SIZE_MAX));
 }
 
 static bool remembered(struct locus_service *svc, uint32_t dst,
@@ -307,26 +304,23 @@ START_TEST(ticks_wrap_at_32_bits_unnoticed)
     struct locus_request request = {.dst.ipv4 = 7};
     struct locus_pick pick;
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(locus_connect(svc, &request, now_ns, LOCUS_ACTIVE, &pick),
-                         LOCUS_OK);
+        MUST(locus_connect(svc, &request, now_ns, LOCUS_ACTIVE, &pick) == LOCUS_OK);
     }
-    ck_assert(remembered(svc, 7, &found));
-    ck_assert_uint_eq(found.servers, 2);
+    MUST(remembered(svc, 7, &found));
+    MUST(found.servers == 2);
     /* Behind the wrap the set is 3,600 s old, not over it; then over it. */
     run_to(svc, now_ns + 3600 * second_ns);
-    ck_assert_int_eq(locus_schedule(svc, &request, now_ns + 3600 * second_ns, &pick),
-                     LOCUS_OK);
-    ck_assert_uint_eq(pick.why & LOCUS_WHY_TRIMMED, 0);
-    ck_assert_int_eq(
-        locus_schedule(svc, &request, now_ns + 3600 * second_ns + 1000000, &pick),
-        LOCUS_OK);
-    ck_assert_uint_ne(pick.why & LOCUS_WHY_TRIMMED, 0);
-    ck_assert(remembered(svc, 7, &found));
-    ck_assert_uint_eq(found.lastuse_ns, now_ns + 3600 * second_ns + 1000000);
+    MUST(locus_schedule(svc, &request, now_ns + 3600 * second_ns, &pick) == LOCUS_OK);
+    MUST((pick.why & LOCUS_WHY_TRIMMED) == 0);
+    MUST(locus_schedule(svc, &request, now_ns + 3600 * second_ns + 1000000, &pick) ==
+         LOCUS_OK);
+    MUST((pick.why & LOCUS_WHY_TRIMMED) != 0);
+    MUST(remembered(svc, 7, &found));
+    MUST(found.lastuse_ns == now_ns + 3600 * second_ns + 1000000);
     run_to(svc, now_ns + 2 * 3600 * second_ns);
-    ck_assert(remembered(svc, 7, &found));
+    MUST(remembered(svc, 7, &found));
     run_to(svc, now_ns + 3 * 3600 * second_ns);
-    ck_assert(!remembered(svc, 7, &found));
+    MUST(!remembered(svc, 7, &found));
     locus_service_destroy(svc);
 }
 END_TEST
@@ -341,13 +335,12 @@ START_TEST(ages_beyond_the_range_of_ticks_stay_old)
     schedule(svc, 7, second_ns);
     for (uint64_t day = 1; day <= 130; day++) {
         run_to(svc, day * day_ns);
-        ck_assert(remembered(svc, 7, &found));
-        ck_assert_uint_ge(day * day_ns - found.lastuse_ns,
-                          (day < 24 ? day - 1 : 23) * day_ns);
+        MUST(remembered(svc, 7, &found));
+        MUST(day * day_ns - found.lastuse_ns >= (day < 24 ? day - 1 : 23) * day_ns);
     }
     locus_service_set_expiration(svc, (int64_t)(20 * day_ns));
     run_to(svc, 131 * day_ns);
-    ck_assert(!remembered(svc, 7, &found));
+    MUST(!remembered(svc, 7, &found));
     locus_service_destroy(svc);
 }
 END_TEST
@@ -356,9 +349,9 @@ START_TEST(the_end_of_the_clock_is_far_but_harmless)
 {
     struct locus_service *svc = create("lblcr", NULL, UINT64_MAX - 1000);
     add(svc, 1, 1);
-    ck_assert_uint_ne(schedule(svc, 1, UINT64_MAX - 1), LOCUS_NO_SERVER);
-    ck_assert(locus_tick(svc, UINT64_MAX, SIZE_MAX));
-    ck_assert_uint_ne(schedule(svc, 1, UINT64_MAX), LOCUS_NO_SERVER);
+    MUST(schedule(svc, 1, UINT64_MAX - 1) != LOCUS_NO_SERVER);
+    MUST(locus_tick(svc, UINT64_MAX, SIZE_MAX));
+    MUST(schedule(svc, 1, UINT64_MAX) != LOCUS_NO_SERVER);
     locus_service_destroy(svc);
 }
 END_TEST
@@ -368,11 +361,11 @@ START_TEST(a_tick_of_one_nanosecond_works)
     struct locus_service_config config = {.scheduler = "lblc", .tick_ns = 1};
     struct locus_service *svc = NULL;
     struct locus_destination found;
-    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    MUST(locus_service_create(&config, &svc) == LOCUS_OK);
     add(svc, 1, 1);
     schedule(svc, 3, 12345);
-    ck_assert(remembered(svc, 3, &found));
-    ck_assert_uint_eq(found.lastuse_ns, 12345);
+    MUST(remembered(svc, 3, &found));
+    MUST(found.lastuse_ns == 12345);
     locus_service_destroy(svc);
 }
 END_TEST

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "advise.h"
+
+#include <string.h>
+
+#include <locus/status.h>
+
+uint64_t candidate_locality(const struct candidate *c, bool cache)
+{
+    return cache ? c->figures.hit_ppm : c->figures.warm_ppm;
+}
+
+static bool beats(const struct candidate *a, const struct candidate *b, bool cache)
+{
+    uint64_t a_locality = candidate_locality(a, cache);
+    uint64_t b_locality = candidate_locality(b, cache);
+    uint64_t a_imbalance = a->figures.imbalance_mean_ppm;
+    uint64_t b_imbalance = b->figures.imbalance_mean_ppm;
+
+    if (a->figures.refused != b->figures.refused) {
+        return a->figures.refused < b->figures.refused;
+    }
+    return a_locality >= b_locality && a_imbalance <= b_imbalance &&
+           (a_locality > b_locality || a_imbalance < b_imbalance);
+}
+
+static bool equals(const struct candidate *a, const struct candidate *b, bool cache)
+{
+    return a->figures.refused == b->figures.refused &&
+           candidate_locality(a, cache) == candidate_locality(b, cache) &&
+           a->figures.imbalance_mean_ppm == b->figures.imbalance_mean_ppm;
+}
+
+void advise_mark_front(struct candidate *candidates, size_t count, bool cache)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool beaten = false;
+        for (size_t k = 0; k < count && !beaten; k++) {
+            beaten = beats(&candidates[k], &candidates[i], cache) ||
+                     (k < i && equals(&candidates[k], &candidates[i], cache));
+        }
+        candidates[i].on_front = !beaten;
+    }
+}
+
+struct range {
+    double least, most;
+};
+
+static void widen(struct range *range, double value)
+{
+    range->least = value < range->least ? value : range->least;
+    range->most = value > range->most ? value : range->most;
+}
+
+/* How far along the range from good to bad, squared. */
+static double distance(const struct range *range, double value, double best)
+{
+    double width = range->most - range->least;
+    double part = width > 0 ? (value - best) / width : 0;
+
+    return part * part;
+}
+
+static size_t nearest(const struct candidate *candidates, size_t count, bool cache,
+                      uint64_t limit_ppm)
+{
+    struct range locality = {1e18, 0}, imbalance = {1e18, 0};
+    size_t choice = SIZE_MAX;
+    double least = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (candidates[i].on_front) {
+            widen(&locality, (double)candidate_locality(&candidates[i], cache));
+            widen(&imbalance, (double)candidates[i].figures.imbalance_mean_ppm);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate *c = &candidates[i];
+        if (!c->on_front || c->figures.imbalance_mean_ppm > limit_ppm) {
+            continue;
+        }
+        double d =
+            distance(&locality, (double)candidate_locality(c, cache), locality.most) +
+            distance(&imbalance, (double)c->figures.imbalance_mean_ppm,
+                     imbalance.least);
+        if (choice == SIZE_MAX || d < least) {
+            choice = i;
+            least = d;
+        }
+    }
+    return choice;
+}
+
+size_t advise_choose(const struct candidate *candidates, size_t count, bool cache,
+                     uint64_t max_imbalance_ppm)
+{
+    size_t choice = SIZE_MAX;
+
+    if (max_imbalance_ppm != 0) {
+        choice = nearest(candidates, count, cache, max_imbalance_ppm);
+    }
+    return choice != SIZE_MAX ? choice : nearest(candidates, count, cache, UINT64_MAX);
+}
+
+int advise_scale_weights(const struct server_list *list, uint64_t total,
+                         struct server_list *out)
+{
+    uint64_t sum = 0;
+    bool given = false;
+
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i < list->count; i++) {
+        given = given || list->items[i].weighted;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        sum += given ? list->items[i].weight : 1;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        struct server_spec spec = list->items[i];
+        uint64_t part = given ? spec.weight : 1;
+        if (total > 0 && part > 0) {
+            uint64_t weight = (uint64_t)(((figure_sum)total * part + sum - 1) / sum);
+            spec.weight = weight < 2                  ? 2
+                          : weight > LOCUS_WEIGHT_MAX ? LOCUS_WEIGHT_MAX
+                                                      : (uint32_t)weight;
+        }
+        spec.weighted = true;
+        spec.active = 0;
+        spec.inactive = 0;
+        if (servers_add(out, &spec) != LOCUS_OK) {
+            servers_free(out);
+            return LOCUS_ENOMEM;
+        }
+    }
+    return LOCUS_OK;
+}

@@ -1,0 +1,1 @@
+/* Chart.js was not found when locus was built. */

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools in Redis: each operation is one script (pool_scripts.h tells the keys), each reply
+ * is checked before it is believed, since anybody may write to the same keys.
+ */
+#include "pool_ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool_scripts.h"
+#include "redis.h"
+
+enum { KEYS = 8, KEY_SIZE = LOCUS_POOL_NAME_MAX + 32, ARGS_MAX = POOL_ADD_CHUNK + 3 };
+
+#define REBASE_AT (UINT64_C(1) << 52)
+
+struct redis_pool {
+    struct locus_redis *redis;
+    struct locus_pool_config config;
+    char keys[KEYS][KEY_SIZE];
+};
+
+static const struct locus_redis_script script_pick = {SCRIPT_PICK};
+static const struct locus_redis_script script_add = {SCRIPT_ADD};
+static const struct locus_redis_script script_remove = {SCRIPT_REMOVE};
+static const struct locus_redis_script script_restore = {SCRIPT_RESTORE};
+static const struct locus_redis_script script_report = {SCRIPT_REPORT};
+static const struct locus_redis_script script_list = {SCRIPT_LIST};
+static const struct locus_redis_script script_get = {SCRIPT_GET};
+static const struct locus_redis_script script_rebase = {SCRIPT_REBASE};
+static const struct locus_redis_script script_acquire = {SCRIPT_ACQUIRE};
+static const struct locus_redis_script script_renew = {SCRIPT_RENEW};
+static const struct locus_redis_script script_release = {SCRIPT_RELEASE};
+static const struct locus_redis_script script_limit = {SCRIPT_LIMIT};
+
+static int redis_open(const char *uri, const char *name,
+                      const struct locus_pool_config *config, void **out, char *error,
+                      size_t error_size)
+{
+    static const char *const suffixes[KEYS] = {
+        "", ":kept", ":health", ":limits", ":load", ":held", ":deadlines", ":leases"};
+    const struct locus_redis_options options = {
+        .connect_timeout_ns = config->connect_timeout_ns,
+        .command_timeout_ns = config->command_timeout_ns,
+        .total_timeout_ns = config->total_timeout_ns,
+        .connections = config->connections,
+    };
+    struct redis_pool *pool = calloc(1, sizeof(*pool));
+
+    if (pool == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return LOCUS_ENOMEM;
+    }
+    int status = locus_redis_open(uri, &options, &pool->redis, error, error_size);
+    if (status != LOCUS_OK) {
+        free(pool);
+        return status;
+    }
+    pool->config = *config;
+    for (size_t i = 0; i < KEYS; i++) {
+        snprintf(pool->keys[i], KEY_SIZE, "locus:{%s}%s", name, suffixes[i]);
+    }
+    *out = pool;
+    return LOCUS_OK;
+}
+
+static void redis_close(void *self)
+{
+    struct redis_pool *pool = self;
+
+    locus_redis_close(pool->redis);
+    free(pool);
+}
+
+/* A script with all keys before its arguments. */
+static int run(struct redis_pool *pool, const struct locus_redis_script *script,
+               const char *const *args, size_t count, bool repeatable,
+               struct locus_redis_reply **reply)
+{
+    const char *argv[KEYS + ARGS_MAX];
+    const struct locus_redis_command command = {
+        .script = script,
+        .argv = argv,
+        .argc = KEYS + count,
+        .keys = KEYS,
+        .repeatable = repeatable,
+    };
+
+    for (size_t i = 0; i < KEYS; i++) {
+        argv[i] = pool->keys[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        argv[KEYS + i] = args[i];
+    }
+    return locus_redis_run_one(pool->redis, &command, 0, reply);
+}
+
+/* A script that may be repeated and answers with a number. */
+static int run_number(struct redis_pool *pool, const struct locus_redis_script *script,
+                      const char *const *args, size_t count, bool repeatable,
+                      int64_t *out)
+{
+    struct locus_redis_reply *reply;
+    int status = run(pool, script, args, count, repeatable, &reply);
+
+    if (status == LOCUS_OK && !locus_reply_integer(reply, out)) {
+        status = LOCUS_EFORMAT;
+    }
+    locus_reply_free(reply);
+    return status;
+}
+
+/* One that answers 1, or 0 when there is no such member or lease. */
+static int run_found(struct redis_pool *pool, const struct locus_redis_script *script,
+                     const char *const *args, size_t count)
+{
+    int64_t found;
+    int status = run_number(pool, script, args, count, true, &found);
+
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (found != 0 && found != 1) {
+        return LOCUS_EFORMAT;
+    }
+    return found == 1 ? LOCUS_OK : LOCUS_ENOENT;
+}
+
+/* A member's name as pool.h has it; others write to these keys too. */
+static bool read_member(const struct locus_redis_reply *reply, char *out)
+{
+    size_t length;
+    const char *text = locus_reply_text(reply, &length);
+
+    if (text == NULL || length == 0 || length >= LOCUS_POOL_MEMBER_SIZE ||
+        memchr(text, '\0', length) != NULL) {
+        return false;
+    }
+    memcpy(out, text, length + 1);
+    return true;
+}
+
+static bool read_count(const struct locus_redis_reply *reply, uint64_t *out)
+{
+    int64_t value;
+
+    if (!locus_reply_integer(reply, &value) || value < 0) {
+        return false;
+    }
+    *out = (uint64_t)value;
+    return true;
+}
+
+static int redis_rebase(void *self)
+{
+    int64_t done;
+
+    return run_number(self, &script_rebase, NULL, 0, true, &done);
+}
+
+static int redis_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SIZE])
+{
+    struct redis_pool *pool = self;
+    char how_many[24];
+    const char *argv[] = {pool->keys[0], how_many};
+    const struct locus_redis_command command = {
+        .script = &script_pick,
+        .argv = argv,
+        .argc = 2,
+        .keys = 1,
+    };
+    struct locus_redis_reply *reply;
+    uint64_t last;
+
+    snprintf(how_many, sizeof(how_many), "%zu", n);
+    int status = locus_redis_run_one(pool->redis, &command, 0, &reply);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (locus_reply_kind(reply) == LOCUS_REPLY_ARRAY && locus_reply_count(reply) == 0) {
+        locus_reply_free(reply);
+        return LOCUS_ENOSERVER;
+    }
+    bool ok = locus_reply_count(reply) == n + 1 &&
+              read_count(locus_reply_at(reply, 0), &last);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = read_member(locus_reply_at(reply, i + 1), members[i]);
+    }
+    locus_reply_free(reply);
+    if (ok && last >= REBASE_AT) {
+        /* The picks stand either way; whoever picks next tries again. */
+        (void)!redis_rebase(pool);
+    }
+    return ok ? LOCUS_OK : LOCUS_EFORMAT;
+}
+
+static int add_chunk(struct redis_pool *pool, const char *const *members, size_t count,
+                     const char *start, const char *value, size_t *added)
+{
+    char cap[24];
+    const char *args[ARGS_MAX] = {start, value, cap};
+    struct locus_redis_reply *reply;
+    uint64_t became, full;
+
+    snprintf(cap, sizeof(cap), "%d", LOCUS_POOL_MEMBERS_MAX);
+    memcpy(args + 3, members, count * sizeof(*members));
+    int status = run(pool, &script_add, args, count + 3, true, &reply);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (!read_count(locus_reply_at(reply, 0), &became) || became > count ||
+        !read_count(locus_reply_at(reply, 1), &full)) {
+        status = LOCUS_EFORMAT;
+    } else {
+        *added += (size_t)became;
+        status = full != 0 ? LOCUS_EFULL : LOCUS_OK;
+    }
+    locus_reply_free(reply);
+    return status;
+}
+
+static int redis_add(void *self, const char *const *members, size_t count,
+                     enum locus_pool_start start, uint64_t value, size_t *added)
+{
+    static const char *const starts[] = {
+        [LOCUS_POOL_START_MIN] = "min",
+        [LOCUS_POOL_START_MEAN] = "mean",
+        [LOCUS_POOL_START_ZERO] = "at",
+        [LOCUS_POOL_START_AT] = "at",
+    };
+    char number[24];
+
+    snprintf(number, sizeof(number), "%llu",
+             start == LOCUS_POOL_START_AT ? (unsigned long long)value : 0ull);
+    for (size_t done = 0; done < count;) {
+        size_t chunk = count - done < POOL_ADD_CHUNK ? count - done : POOL_ADD_CHUNK;
+        int status =
+            add_chunk(self, members + done, chunk, starts[start], number, added);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        done += chunk;
+    }
+    return LOCUS_OK;
+}
+
+static int redis_remove(void *self, const char *member, bool drop)
+{
+    const char *args[] = {member, drop ? "1" : "0"};
+    int status = run_found(self, &script_remove, args, 2);
+
+    return status;
+}
+
+static int redis_restore(void *self, const char *member, bool exact)
+{
+    const char *args[] = {member, exact ? "1" : "0"};
+
+    return run_found(self, &script_restore, args, 2);
+}
+
+static int redis_report(void *self, const char *member, bool success,
+                        enum locus_pool_state *state)
+{
+    struct redis_pool *pool = self;
+    char after[3][16];
+    const char *args[] = {member, success ? "1" : "0", after[0], after[1], after[2]};
+    int64_t answer;
+
+    snprintf(after[0], sizeof(after[0]), "%u", pool->config.fail_after);
+    snprintf(after[1], sizeof(after[1]), "%u", pool->config.restore_after);
+    snprintf(after[2], sizeof(after[2]), "%u", pool->config.min_live);
+    int status = run_number(pool, &script_report, args, 5, false, &answer);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (answer < -1 || answer > LOCUS_POOL_UNHEALTHY) {
+        return LOCUS_EFORMAT;
+    }
+    if (answer == -1) {
+        return LOCUS_ENOENT;
+    }
+    *state = (enum locus_pool_state)answer;
+    return LOCUS_OK;
+}
+
+/* "r:12" or "u:12". */
+static bool read_kept(const struct locus_redis_reply *reply,
+                      struct locus_pool_member *out)
+{
+    size_t length;
+    const char *text = locus_reply_text(reply, &length);
+
+    if (text == NULL || length < 3 || length > 20 || text[1] != ':' ||
+        (text[0] != 'r' && text[0] != 'u') ||
+        strspn(text + 2, "0123456789") != length - 2) {
+        return false;
+    }
+    out->count = strtoull(text + 2, NULL, 10);
+    out->state = text[0] == 'r' ? LOCUS_POOL_REMOVED : LOCUS_POOL_UNHEALTHY;
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct locus_pool_member *)a)->name,
+                  ((const struct locus_pool_member *)b)->name);
+}
+
+/* Puts a hash's numbers into the members that it names; others are let be. */
+static void join(const struct locus_redis_reply *hash, struct locus_pool_list *list,
+                 void (*put)(struct locus_pool_member *member, uint64_t value))
+{
+    for (size_t i = 0; i + 1 < locus_reply_count(hash); i += 2) {
+        struct locus_pool_member key;
+        uint64_t value;
+        if (!read_member(locus_reply_at(hash, i), key.name) ||
+            !read_count(locus_reply_at(hash, i + 1), &value)) {
+            continue;
+        }
+        struct locus_pool_member *found =
+            bsearch(&key, list->members, list->count, sizeof(key), compare_names);
+        if (found != NULL) {
+            put(found, value);
+        }
+    }
+}
+
+static void put_streak(struct locus_pool_member *member, uint64_t value)
+{
+    member->streak = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static void put_held(struct locus_pool_member *member, uint64_t value)
+{
+    member->held = value;
+}
+
+static bool is_list(const struct locus_redis_reply *reply)
+{
+    bool ok = locus_reply_count(reply) == 4;
+
+    for (size_t i = 0; ok && i < 4; i++) {
+        ok = locus_reply_kind(locus_reply_at(reply, i)) == LOCUS_REPLY_ARRAY;
+    }
+    return ok;
+}
+
+static bool read_list(const struct locus_redis_reply *reply,
+                      struct locus_pool_list *out)
+{
+    const struct locus_redis_reply *live = locus_reply_at(reply, 0);
+    const struct locus_redis_reply *kept = locus_reply_at(reply, 1);
+
+    for (size_t i = 0; i + 1 < locus_reply_count(live); i += 2) {
+        struct locus_pool_member *m = &out->members[out->count++];
+        if (!read_member(locus_reply_at(live, i), m->name) ||
+            !read_count(locus_reply_at(live, i + 1), &m->count)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i + 1 < locus_reply_count(kept); i += 2) {
+        struct locus_pool_member *m = &out->members[out->count++];
+        if (!read_member(locus_reply_at(kept, i), m->name) ||
+            !read_kept(locus_reply_at(kept, i + 1), m)) {
+            return false;
+        }
+    }
+    qsort(out->members, out->count, sizeof(*out->members), compare_names);
+    join(locus_reply_at(reply, 2), out, put_streak);
+    join(locus_reply_at(reply, 3), out, put_held);
+    return true;
+}
+
+static int redis_list(void *self, struct locus_pool_list *out)
+{
+    struct locus_redis_reply *reply;
+    int status = run(self, &script_list, NULL, 0, true, &reply);
+
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    size_t room = (locus_reply_count(locus_reply_at(reply, 0)) +
+                   locus_reply_count(locus_reply_at(reply, 1))) /
+                  2;
+    out->members = calloc(room + 1, sizeof(*out->members));
+    if (out->members == NULL) {
+        status = LOCUS_ENOMEM;
+    } else if (!is_list(reply) || !read_list(reply, out)) {
+        status = LOCUS_EFORMAT;
+    }
+    locus_reply_free(reply);
+    return status;
+}
+
+static int redis_get(void *self, const char *member, struct locus_pool_member *out)
+{
+    const char *args[] = {member};
+    struct locus_redis_reply *reply;
+    uint64_t value;
+    int status = run(self, &script_get, args, 1, true, &reply);
+
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    const struct locus_redis_reply *live = locus_reply_at(reply, 0);
+    const struct locus_redis_reply *kept = locus_reply_at(reply, 1);
+    if (locus_reply_count(reply) != 4) {
+        status = LOCUS_EFORMAT;
+    } else if (locus_reply_kind(live) == LOCUS_REPLY_NIL &&
+               locus_reply_kind(kept) == LOCUS_REPLY_NIL) {
+        status = LOCUS_ENOENT;
+    } else if (!read_count(live, &out->count) && !read_kept(kept, out)) {
+        status = LOCUS_EFORMAT;
+    }
+    if (status == LOCUS_OK && read_count(locus_reply_at(reply, 2), &value)) {
+        put_streak(out, value);
+    }
+    if (status == LOCUS_OK && read_count(locus_reply_at(reply, 3), &value)) {
+        put_held(out, value);
+    }
+    locus_reply_free(reply);
+    return status;
+}
+
+static int redis_clear(void *self)
+{
+    struct redis_pool *pool = self;
+    const char *argv[KEYS + 1] = {"DEL"};
+    const struct locus_redis_command command = {
+        .argv = argv,
+        .argc = KEYS + 1,
+        .route = 1,
+        .repeatable = true,
+    };
+    struct locus_redis_reply *reply;
+
+    for (size_t i = 0; i < KEYS; i++) {
+        argv[i + 1] = pool->keys[i];
+    }
+    int status = locus_redis_run_one(pool->redis, &command, 0, &reply);
+    locus_reply_free(reply);
+    return status;
+}
+
+/* The first argument of the lease scripts. */
+static const char *reap_argument(char text[16])
+{
+    snprintf(text, 16, "%d", POOL_REAP_MAX);
+    return text;
+}
+
+static int redis_acquire(void *self, uint64_t ttl_ms, struct locus_lease *lease)
+{
+    struct redis_pool *pool = self;
+    char reap[16], ttl[24], limit[16];
+    const char *args[] = {reap_argument(reap), lease->id, ttl, limit};
+    struct locus_redis_reply *reply;
+    uint64_t outcome;
+
+    snprintf(ttl, sizeof(ttl), "%llu", (unsigned long long)ttl_ms);
+    snprintf(limit, sizeof(limit), "%u",
+             pool->config.lease_limit != 0 ? pool->config.lease_limit : POOL_HELD_MAX);
+    /* The id is ours: the server answers a second sending with the first one's lease. */
+    int status = run(pool, &script_acquire, args, 4, true, &reply);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    if (!read_count(locus_reply_at(reply, 0), &outcome) || outcome > 2) {
+        status = LOCUS_EFORMAT;
+    } else if (outcome != 1) {
+        status = outcome == 0 ? LOCUS_ENOSERVER : LOCUS_EFULL;
+    } else if (!read_member(locus_reply_at(reply, 1), lease->member) ||
+               !read_count(locus_reply_at(reply, 2), &lease->held)) {
+        status = LOCUS_EFORMAT;
+    }
+    locus_reply_free(reply);
+    return status;
+}
+
+static int redis_renew(void *self, const char *id, uint64_t ttl_ms)
+{
+    char reap[16], ttl[24];
+    const char *args[] = {reap_argument(reap), id, ttl};
+
+    snprintf(ttl, sizeof(ttl), "%llu", (unsigned long long)ttl_ms);
+    return run_found(self, &script_renew, args, 3);
+}
+
+static int redis_release(void *self, const char *id, bool *was_held)
+{
+    char reap[16];
+    const char *args[] = {reap_argument(reap), id};
+    int status = run_found(self, &script_release, args, 2);
+
+    *was_held = status == LOCUS_OK;
+    return status == LOCUS_ENOENT ? LOCUS_OK : status;
+}
+
+static int redis_set_limit(void *self, const char *member, uint32_t limit)
+{
+    char number[16];
+    const char *args[] = {member, number};
+
+    snprintf(number, sizeof(number), "%u", limit);
+    return run_found(self, &script_limit, args, 2);
+}
+
+static void redis_stats(void *self, struct locus_pool_stats *out)
+{
+    struct redis_pool *pool = self;
+    struct locus_redis_stats stats;
+
+    locus_redis_get_stats(pool->redis, &stats);
+    out->commands = stats.commands;
+    out->round_trips = stats.round_trips;
+    out->connects = stats.connects;
+    out->connect_failures = stats.connect_failures;
+    out->retries = stats.retries;
+    out->redirects = stats.redirects;
+    out->noscript = stats.noscript;
+}
+
+static void redis_error(void *self, char *text, size_t size)
+{
+    struct redis_pool *pool = self;
+
+    locus_redis_error(pool->redis, text, size);
+}
+
+const struct pool_ops locus_pool_redis_ops = {
+    .scheme = "redis",
+    .open = redis_open,
+    .close = redis_close,
+    .pick = redis_pick,
+    .add = redis_add,
+    .remove = redis_remove,
+    .restore = redis_restore,
+    .report = redis_report,
+    .list = redis_list,
+    .get = redis_get,
+    .rebase = redis_rebase,
+    .clear = redis_clear,
+    .acquire = redis_acquire,
+    .renew = redis_renew,
+    .release = redis_release,
+    .set_limit = redis_set_limit,
+    .stats = redis_stats,
+    .error = redis_error,
+};

@@ -1,0 +1,1 @@
+locus advise --servers 4 data/small.squid

@@ -1,0 +1,1 @@
+locus replay --servers 3 --rules article --policy lblc,lblcr data/small.squid

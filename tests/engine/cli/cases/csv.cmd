@@ -1,0 +1,1 @@
+locus replay --servers 2 --policy wlc,dh --csv data/small.squid

@@ -1,0 +1,1 @@
+locus replay --servers 3 data/small.squid

@@ -1,0 +1,1 @@
+locus replay --servers 2 --timeline - --interval 1us data/small.squid

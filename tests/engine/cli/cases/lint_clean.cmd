@@ -1,0 +1,1 @@
+locus lint --servers 3 data/small.squid

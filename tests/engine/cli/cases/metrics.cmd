@@ -1,0 +1,1 @@
+locus replay --servers 2 --policy wlc,dh --metrics - --per-server data/small.squid

@@ -1,0 +1,1 @@
+locus replay data/small.squid

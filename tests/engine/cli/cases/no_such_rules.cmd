@@ -1,0 +1,1 @@
+locus replay --servers 2 --rules bsd data/small.squid

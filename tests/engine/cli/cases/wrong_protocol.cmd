@@ -1,0 +1,1 @@
+grep -v tcp data/mixed.zeek | locus replay --servers 2 -

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Redis client below the pool: replies, slots, pipelines, scripts, threads.
+ */
+#include "redis.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../support/suite.h"
+#include "redis_server.h"
+
+static struct redis_server server;
+
+static struct locus_redis *open_client(size_t connections)
+{
+    const struct locus_redis_options options = {.connections = connections,
+                                                .command_timeout_ns = 10000000000,
+                                                .total_timeout_ns = 20000000000};
+    struct locus_redis *redis;
+    char why[200] = "";
+
+    ck_assert_msg(locus_redis_open(server.uri, &options, &redis, why, sizeof(why)) ==
+                      LOCUS_OK,
+                  "%s", why);
+    return redis;
+}
+
+START_TEST(slots_are_those_of_the_cluster_specification)
+{
+    /* CRC-16/XMODEM of "123456789" is 0x31c3. */
+    ck_assert_uint_eq(locus_redis_slot("123456789", 9), 0x31c3 % 16384);
+    ck_assert_uint_eq(locus_redis_slot("", 0), 0);
+    ck_assert_uint_eq(locus_redis_slot("{user1000}.following", 20),
+                      locus_redis_slot("user1000", 8));
+    ck_assert_uint_eq(locus_redis_slot("foo{bar}{zap}", 13),
+                      locus_redis_slot("bar", 3));
+    ck_assert_uint_eq(locus_redis_slot("foo{{bar}}zap", 13),
+                      locus_redis_slot("{bar", 4));
+    ck_assert_uint_ne(locus_redis_slot("foo{}{bar}", 10), locus_redis_slot("bar", 3));
+    ck_assert_uint_ne(locus_redis_slot("foo{bar", 7), locus_redis_slot("bar", 3));
+}
+END_TEST
+
+static struct locus_redis_reply *parse(const char *text)
+{
+    struct locus_redis_reply *reply;
+
+    ck_assert_int_eq(locus_redis_parse(text, strlen(text), &reply), LOCUS_OK);
+    ck_assert_ptr_nonnull(reply);
+    return reply;
+}
+
+START_TEST(accessors_answer_for_any_reply)
+{
+    struct locus_redis_reply *reply =
+        parse("*5\r\n$3\r\nabc\r\n:-7\r\n$-1\r\n-ERR x\r\n*0\r\n");
+    int64_t number = 99;
+    size_t length = 99;
+
+    ck_assert_int_eq(locus_reply_kind(reply), LOCUS_REPLY_ARRAY);
+    ck_assert_uint_eq(locus_reply_count(reply), 5);
+    ck_assert_str_eq(locus_reply_text(locus_reply_at(reply, 0), &length), "abc");
+    ck_assert_uint_eq(length, 3);
+    ck_assert(!locus_reply_integer(locus_reply_at(reply, 0), &number));
+    ck_assert(locus_reply_integer(locus_reply_at(reply, 1), &number));
+    ck_assert_int_eq(number, -7);
+    ck_assert_int_eq(locus_reply_kind(locus_reply_at(reply, 2)), LOCUS_REPLY_NIL);
+    ck_assert_int_eq(locus_reply_kind(locus_reply_at(reply, 3)), LOCUS_REPLY_ERROR);
+    ck_assert_ptr_null(locus_reply_text(locus_reply_at(reply, 3), NULL));
+    ck_assert_uint_eq(locus_reply_count(locus_reply_at(reply, 4)), 0);
+    ck_assert_ptr_null(locus_reply_at(reply, 5));
+    ck_assert_ptr_null(locus_reply_at(NULL, 0));
+    ck_assert_int_eq(locus_reply_kind(NULL), LOCUS_REPLY_NONE);
+    ck_assert(!locus_reply_integer(NULL, &number));
+    ck_assert_uint_eq(locus_reply_count(locus_reply_at(reply, 0)), 0);
+    locus_reply_free(reply);
+    locus_reply_free(NULL);
+}
+END_TEST
+
+static const struct {
+    const char *reply;
+    bool ok;
+    int64_t value;
+} integers[] = {
+    {"$1\r\n0\r\n", true, 0},
+    {"$2\r\n-0\r\n", true, 0},
+    {"$19\r\n9223372036854775807\r\n", true, INT64_MAX},
+    {"$20\r\n-9223372036854775808\r\n", true, INT64_MIN},
+    {"$19\r\n9223372036854775808\r\n", false, 0},
+    {"$20\r\n-9223372036854775809\r\n", false, 0},
+    {"$20\r\n18446744073709551616\r\n", false, 0},
+    {"$0\r\n\r\n", false, 0},
+    {"$1\r\n-\r\n", false, 0},
+    {"$2\r\n+1\r\n", false, 0},
+    {"$2\r\n 1\r\n", false, 0},
+    {"$2\r\n1 \r\n", false, 0},
+    {"$3\r\n1.0\r\n", false, 0},
+    {"$3\r\n1e3\r\n", false, 0},
+    {"$3\r\ninf\r\n", false, 0},
+};
+
+START_TEST(texts_are_integers_only_in_plain_decimal)
+{
+    struct locus_redis_reply *reply = parse(integers[_i].reply);
+    int64_t value = 0;
+
+    ck_assert(locus_reply_integer(reply, &value) == integers[_i].ok);
+    ck_assert_int_eq(value, integers[_i].value);
+    locus_reply_free(reply);
+}
+END_TEST
+
+enum { PIPELINE = 3000 };
+
+START_TEST(a_pipeline_is_one_round_trip_and_keeps_its_order)
+{
+    static const struct locus_redis_script add = {
+        "return redis.call('INCRBY', KEYS[1], ARGV[1])"};
+    static struct locus_redis_command commands[PIPELINE];
+    static struct locus_redis_result results[PIPELINE];
+    static const char *argv[PIPELINE][2];
+    struct locus_redis *redis = open_client(1);
+    struct locus_redis_stats before, after;
+
+    for (int i = 0; i < PIPELINE; i++) {
+        argv[i][0] = i % 2 == 0 ? "counter" : "INCR";
+        argv[i][1] = i % 2 == 0 ? "10" : "counter";
+        commands[i] =
+            (struct locus_redis_command){.argv = argv[i], .argc = 2, .route = 1};
+        if (i % 2 == 0) {
+            commands[i].script = &add;
+            commands[i].keys = 1;
+            commands[i].route = 0;
+        }
+    }
+    for (int round = 0; round < 2; round++) {
+        locus_redis_get_stats(redis, &before);
+        ck_assert_int_eq(locus_redis_run(redis, commands, PIPELINE, 0, results),
+                         LOCUS_OK);
+        locus_redis_get_stats(redis, &after);
+        int64_t expected = round * (int64_t)PIPELINE / 2 * 11;
+        for (int i = 0; i < PIPELINE; i++) {
+            int64_t value;
+            expected += i % 2 == 0 ? 10 : 1;
+            ck_assert(locus_reply_integer(results[i].reply, &value));
+            ck_assert_int_eq(value, expected);
+        }
+        ck_assert_uint_eq(after.round_trips - before.round_trips, 1);
+        ck_assert_uint_eq(after.commands - before.commands, PIPELINE);
+        locus_redis_results_clear(results, PIPELINE);
+    }
+    locus_redis_close(redis);
+}
+END_TEST
+
+START_TEST(one_failure_in_a_pipeline_is_its_own)
+{
+    const char *const set[] = {"SET", "text", "x"}, *const wrong[] = {"ZCARD", "text"},
+                      *const unknown[] = {"NOSUCH"}, *const get[] = {"GET", "text"};
+    const struct locus_redis_command commands[] = {
+        {.argv = set, .argc = 3, .route = 1},
+        {.argv = wrong, .argc = 2, .route = 1},
+        {.argv = unknown, .argc = 1, .route = LOCUS_REDIS_NO_KEY},
+        {.argv = get, .argc = 2, .route = 1},
+    };
+    struct locus_redis_result results[4];
+    struct locus_redis *redis = open_client(1);
+
+    ck_assert_int_eq(locus_redis_run(redis, commands, 4, 0, results), LOCUS_EFORMAT);
+    ck_assert_int_eq(results[0].status, LOCUS_OK);
+    ck_assert_int_eq(results[1].status, LOCUS_EFORMAT);
+    ck_assert_int_eq(results[2].status, LOCUS_EREFUSED);
+    ck_assert_int_eq(results[3].status, LOCUS_OK);
+    ck_assert_str_eq(locus_reply_text(results[3].reply, NULL), "x");
+    locus_redis_results_clear(results, 4);
+    locus_redis_close(redis);
+}
+END_TEST
+
+START_TEST(arguments_are_bytes_and_may_be_large)
+{
+    static char large[200000];
+    const char *const set[] = {"SET", "bytes", large}, *const get[] = {"GET", "bytes"};
+    const size_t lengths[] = {3, 5, sizeof(large)};
+    const struct locus_redis_command put = {
+        .argv = set, .lengths = lengths, .argc = 3, .route = 1};
+    const struct locus_redis_command take = {.argv = get, .argc = 2, .route = 1};
+    struct locus_redis *redis = open_client(1);
+    struct locus_redis_reply *reply;
+    size_t length;
+
+    for (size_t i = 0; i < sizeof(large); i++) {
+        large[i] = (char)(i * 7 % 256);
+    }
+    ck_assert_int_eq(locus_redis_run_one(redis, &put, 0, &reply), LOCUS_OK);
+    locus_reply_free(reply);
+    ck_assert_int_eq(locus_redis_run_one(redis, &take, 0, &reply), LOCUS_OK);
+    const char *text = locus_reply_text(reply, &length);
+    ck_assert_uint_eq(length, sizeof(large));
+    ck_assert_int_eq(memcmp(text, large, length), 0);
+    locus_reply_free(reply);
+    locus_redis_close(redis);
+}
+END_TEST
+
+START_TEST(what_cannot_be_sent_is_refused)
+{
+    const struct locus_redis_command none = {.argc = 0};
+    const struct locus_redis_command keys = {.script = &(struct locus_redis_script){""},
+                                             .keys = 1};
+    struct locus_redis *redis = open_client(1);
+    struct locus_redis_reply *reply;
+
+    ck_assert_int_eq(locus_redis_run_one(redis, &none, 0, &reply), LOCUS_EINVAL);
+    ck_assert_int_eq(locus_redis_run_one(redis, &keys, 0, &reply), LOCUS_EINVAL);
+    ck_assert_int_eq(locus_redis_run(redis, NULL, 0, 0, NULL), LOCUS_OK);
+    locus_redis_close(redis);
+}
+END_TEST
+
+static void *increments(void *arg)
+{
+    const char *const incr[] = {"INCR", "threads"};
+    const struct locus_redis_command command = {.argv = incr, .argc = 2, .route = 1};
+    struct locus_redis_reply *reply;
+
+    for (int i = 0; i < 200; i++) {
+        if (locus_redis_run_one(arg, &command, 0, &reply) != LOCUS_OK) {
+            return arg;
+        }
+        locus_reply_free(reply);
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_no_more_connections_than_given)
+{
+    struct locus_redis *redis = open_client(3);
+    struct locus_redis_stats stats;
+    pthread_t threads[32];
+    void *failed;
+
+    for (int i = 0; i < 32; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, increments, redis), 0);
+    }
+    for (int i = 0; i < 32; i++) {
+        pthread_join(threads[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    locus_redis_get_stats(redis, &stats);
+    ck_assert_uint_eq(stats.commands, 6400);
+    ck_assert_uint_le(stats.connects, 3);
+    ck_assert_str_eq(redis_server_cli(&server, "get threads"), "6400");
+    locus_redis_close(redis);
+}
+END_TEST
+
+static void start_server(void)
+{
+    if (!redis_server_start(&server, 0, NULL)) {
+        fprintf(stderr, "redis-server did not start\n");
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void stop_server(void)
+{
+    redis_server_stop(&server);
+}
+
+int main(void)
+{
+    Suite *s = suite_create("redis");
+    TCase *alone = suite_case(s, "alone");
+    TCase *real = suite_case(s, "real");
+
+    tcase_add_test(alone, slots_are_those_of_the_cluster_specification);
+    tcase_add_test(alone, accessors_answer_for_any_reply);
+    tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
+                        (int)(sizeof(integers) / sizeof(integers[0])));
+    if (!redis_server_installed()) {
+        printf("# no redis-server: the tests that need one are left out\n");
+        return suite_run(s);
+    }
+    tcase_add_unchecked_fixture(real, start_server, stop_server);
+    tcase_add_test(real, a_pipeline_is_one_round_trip_and_keeps_its_order);
+    tcase_add_test(real, one_failure_in_a_pipeline_is_its_own);
+    tcase_add_test(real, arguments_are_bytes_and_may_be_large);
+    tcase_add_test(real, what_cannot_be_sent_is_refused);
+    tcase_add_test(real, threads_share_no_more_connections_than_given);
+    return suite_run(s);
+}
