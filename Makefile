@@ -26,6 +26,9 @@ DEBUG = $(TESTED) -Dbuildtype=debugoptimized
 # meson's b_lundef and clang's sanitizers exclude each other.
 SANITIZE = $(DEBUG) -Db_lundef=false -Db_sanitize
 
+TEST = meson test --print-errorlogs
+SLOW_TEST = $(TEST) --timeout-multiplier 5
+
 export ASAN_OPTIONS ?= halt_on_error=1:detect_leaks=1
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1
@@ -47,36 +50,36 @@ demo: deps build ## replay a bundled proxy log under four policies, side by side
 	build/sim/locus replay --servers 4 --policy wlc,lblc,lblcr,dh $(TRACE)
 
 check: deps build ## build and run the tests
-	meson test --print-errorlogs -C build
+	$(TEST) -C build
 
 slow: build ## the long tests alone
-	meson test --print-errorlogs -C build --suite slow
+	$(TEST) -C build --suite slow
 
 bench: build ## the measurements, one after the other
-	meson test --print-errorlogs -C build --benchmark --verbose --num-processes 1
+	$(TEST) -C build --benchmark --verbose --num-processes 1
 
 install: build ## install under the prefix of build/ (DESTDIR is honoured)
 	meson install -C build
 
 asan: ## all tests under address and undefined-behaviour sanitizers
 	@$(call setup,build-asan,$(SANITIZE)=address$(comma)undefined)
-	meson test --print-errorlogs -C build-asan
+	$(SLOW_TEST) -C build-asan
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
-	meson test --print-errorlogs -C build-tsan --suite threads --suite shared
+	$(SLOW_TEST) -C build-tsan --suite threads --suite shared
 
 valgrind: ## the unit tests under valgrind (not those of the reference model)
 	@$(call setup,build-valgrind,$(DEBUG))
-	meson test --print-errorlogs -C build-valgrind --setup valgrind --suite unit --no-suite model
+	$(TEST) -C build-valgrind --setup valgrind --suite unit --no-suite model
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
-	meson test --print-errorlogs -C build-clang
+	$(TEST) -C build-clang
 
 minimal: ## all tests, built without Redis and pcap
 	@$(call setup,build-minimal,$(TESTED) -Dbuildtype=release -Dredis=disabled -Dpcap=disabled)
-	meson test --print-errorlogs -C build-minimal
+	$(TEST) -C build-minimal
 
 fuzz: ## every fuzz target for FUZZ_SECONDS, from the committed corpus
 	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG))

@@ -569,7 +569,7 @@ static json_t *candidate_object(const struct advise *advise, const struct candid
     }
     json_object_set_new(object, "servers", servers);
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
-        if ((s->needs != NEEDS_CACHE || cache) &&
+        if (s->needs != NEEDS_GUARD && (s->needs != NEEDS_CACHE || cache) &&
             (s->needs != NEEDS_MAP || policy_has_map(&c->policy))) {
             json_object_set_new(object, s->name,
                                 json_integer((json_int_t)figure_value(&c->figures, s)));

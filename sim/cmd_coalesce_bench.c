@@ -7,6 +7,7 @@
  * Calls arrive by a Poisson process and are timed from when they were due, not from when a
  * caller had time for them: a backend that cannot keep up shows as latency.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -306,7 +307,6 @@ static float *prepare(struct bench *bench, struct caller *callers)
 
 static int measure(struct bench *bench, struct line *line)
 {
-    static struct caller callers[CALLERS_MAX];
     const struct bench_options *o = bench->options;
     const struct locus_coalescer_config config = {
         .batch = fetch,
@@ -319,11 +319,12 @@ static int measure(struct bench *bench, struct line *line)
         .workers_only = o->workers_only,
     };
 
-    memset(callers, 0, sizeof(callers)); /* of the line before */
+    assert(o->callers > 0);
     bench->max_batch = line->max_batch;
     bench->members =
         calloc((size_t)line->concurrency * line->max_batch, sizeof(*bench->members));
-    float *all = prepare(bench, callers);
+    struct caller *callers = calloc(o->callers, sizeof(*callers));
+    float *all = callers != NULL ? prepare(bench, callers) : NULL;
     int code = EXIT_OK;
     if (bench->members == NULL || all == NULL ||
         locus_coalescer_create(&config, &bench->coalescer) != LOCUS_OK) {
@@ -332,9 +333,10 @@ static int measure(struct bench *bench, struct line *line)
         run_callers(bench, callers, line, all);
         locus_coalescer_destroy(bench->coalescer);
     }
-    for (uint64_t i = 0; i < o->callers; i++) {
+    for (uint64_t i = 0; callers != NULL && i < o->callers; i++) {
         free(callers[i].latency_us);
     }
+    free(callers);
     free(all);
     free(bench->members);
     return code;
@@ -516,7 +518,7 @@ static int write_page(const struct bench_options *o, const struct line *lines,
             out,
             "<!DOCTYPE html><html lang='en'><meta charset='utf-8'>"
             "<title>coalescer: %" PRIu64 " calls/s</title>\n<style>"
-            "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;"
+            "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;"
             "padding:0 1em}svg{width:100%%}svg text{font-size:12px}"
             ".grid{stroke:#ddd}table{border-collapse:collapse;width:100%%;"
             "font-variant-numeric:tabular-nums}td,th{text-align:right;"
@@ -673,8 +675,8 @@ static const char description[] =
 
 static const char examples[] =
     "# a backend of 2 ms per batch, 50,000 calls/s\n"
-    "locus coalesce-bench --rtt 2ms --rate 50000 --concurrency 1,2,4,8 "
-    "--max-batch 32,128,512\n"
+    "locus coalesce-bench --rtt 2ms --rate 50000 --concurrency 1,4 "
+    "--max-batch 64\n"
     "# picks of a pool on a real Redis, drawn\n"
     "locus coalesce-bench --uri redis://127.0.0.1/0 --html table.html\n";
 
@@ -707,7 +709,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_coalesce_bench = {
     .name = "coalesce-bench",
-    .summary = "The table by which one sizes a coalescer",
+    .summary = "the table by which one sizes a coalescer",
     .usage = "[options]",
     .description = description,
     .options = options,

@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_drive = {
     .name = "drive",
-    .summary = "Decide a script of events, byte for byte repeatable",
+    .summary = "decide a script of events, byte for byte repeatable",
     .usage = "[--rules NAME] SCRIPT",
     .description = description,
     .options = options,

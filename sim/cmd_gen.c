@@ -11,8 +11,8 @@
 struct gen_args {
     const char *to, *output, *zipf, *rate, *duration_sigma, *bytes_sigma;
     int pattern, family;
-    uint64_t records, destinations, clients, duration_ns, bytes, period_ns, start_s, seed,
-        memory;
+    uint64_t records, destinations, clients, duration_ns, bytes, period_ns, start_s,
+        seed, memory;
 };
 
 #define AT(field) offsetof(struct gen_args, field)
@@ -23,15 +23,18 @@ static const char *const family_choices[] = {"ipv4", "ipv6", "name", NULL};
 
 static const struct option_spec options[] = {
     {"pattern", 'p', OPTION_CHOICE, AT(pattern), NULL,
-     "zipf: steady (the default). flash: a fifth of the records at three times the rate, "
-     "half of them to one new destination. diurnal: the rate swings once per period. scan: "
-     "one record in five goes to a destination never seen again. churn: once per period one "
+     "zipf: steady (the default). flash: a fifth of the records at three times the "
+     "rate, "
+     "half of them to one new destination. diurnal: the rate swings once per period. "
+     "scan: "
+     "one record in five goes to a destination never seen again. churn: once per "
+     "period one "
      "destination in ten is replaced.",
      0, 0, pattern_choices},
     {"to", 't', OPTION_STRING, AT(to), "NAME",
      "The format to write (default squid); as for 'locus convert'.", 0, 0, NULL},
-    {"output", 'o', OPTION_STRING, AT(output), "FILE", "Where to write (default: stdout).",
-     0, 0, NULL},
+    {"output", 'o', OPTION_STRING, AT(output), "FILE",
+     "Where to write (default: stdout).", 0, 0, NULL},
     {"records", 'n', OPTION_NUMBER, AT(records), "N", "How many (default 100000).", 1,
      1000000000000, NULL},
     {"destinations", 'd', OPTION_NUMBER, AT(destinations), "N",
@@ -39,7 +42,8 @@ static const struct option_spec options[] = {
     {"clients", 'c', OPTION_NUMBER, AT(clients), "N",
      "All as active as each other (default 1000).", 1, 1 << 24, NULL},
     {"zipf", 'z', OPTION_STRING, AT(zipf), "S",
-     "Popularity falls with rank to the power of S, 0 to 10 (default 0.9).", 0, 0, NULL},
+     "Popularity falls with rank to the power of S, 0 to 10 (default 0.9).", 0, 0,
+     NULL},
     {"rate", 'r', OPTION_STRING, AT(rate), "N",
      "Mean arrivals per second (default 1000).", 0, 0, NULL},
     {"duration", 0, OPTION_DURATION, AT(duration_ns), "TIME",
@@ -49,10 +53,11 @@ static const struct option_spec options[] = {
      NULL},
     {"bytes", 0, OPTION_BYTES, AT(bytes), "SIZE",
      "Median size; a destination's size stays the same (default 8k).", 0, 0, NULL},
-    {"bytes-sigma", 0, OPTION_STRING, AT(bytes_sigma), "S", "Its spread (default 1.5).", 0,
-     0, NULL},
+    {"bytes-sigma", 0, OPTION_STRING, AT(bytes_sigma), "S", "Its spread (default 1.5).",
+     0, 0, NULL},
     {"period", 0, OPTION_DURATION, AT(period_ns), "TIME",
-     "Of diurnal and churn (default: a day or the whole trace if that is shorter; for churn "
+     "Of diurnal and churn (default: a day or the whole trace if that is shorter; for "
+     "churn "
      "a twentieth of the trace).",
      1, 0, NULL},
     {"start", 0, OPTION_NUMBER, AT(start_s), "SECONDS",
@@ -62,7 +67,8 @@ static const struct option_spec options[] = {
     {"seed", 's', OPTION_NUMBER, AT(seed), "N",
      "The same seed gives the same trace (default 1).", 0, 0, NULL},
     {"memory", 0, OPTION_BYTES, AT(memory), "SIZE",
-     "Memory for sorting lines that are written at the end of a connection (default 1GiB).",
+     "Memory for sorting lines that are written at the end of a connection (default "
+     "1GiB).",
      0, 0, NULL},
     {.name = NULL},
 };
@@ -88,7 +94,8 @@ static void key_text(void *arg, uint8_t family, const union locus_key *key, char
     }
 }
 
-static bool keep_name(struct keyset *names, const struct record *record, const char *name)
+static bool keep_name(struct keyset *names, const struct record *record,
+                      const char *name)
 {
     if (record->dst_family != LOCUS_NAME ||
         keyset_add(names, LOCUS_NAME, &record->dst, slice_of(name)) != SIZE_MAX) {
@@ -229,7 +236,8 @@ const struct command cmd_gen = {
     .summary = "make a trace",
     .usage = "[options]",
     .description =
-        "Writes a synthetic trace: arrivals of a Poisson process, destinations drawn after "
+        "Writes a synthetic trace: arrivals of a Poisson process, destinations drawn "
+        "after "
         "Zipf, durations and sizes log-normal, and a pattern on top. Destinations are "
         "addresses of 198.18.0.0/15 (240.0.0.0/4 when there are more than 65,536), of "
         "2001:db8::/32, or names below .example; clients are in 10.0.0.0/8.",

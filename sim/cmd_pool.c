@@ -773,7 +773,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_pool = {
     .name = "pool",
-    .summary = "Share an allocation pool: picks, members, leases",
+    .summary = "share an allocation pool: picks, members, leases",
     .usage = "[options] --uri URI --pool NAME SUBCOMMAND [ARGUMENT...]",
     .description = description,
     .options = options,

@@ -840,12 +840,9 @@ static const char description[] =
     "  down CLUSTER ADDRESS...     marks unhealthy\n"
     "  resize CLUSTER N            sets the size\n"
     "  list [CLUSTER...]           endpoints, all clusters without a name\n"
-    "  import FILE                 lines CLUSTER ADDRESS [WEIGHT [up|down]]; # "
-    "comments\n"
+    "  import FILE                 lines CLUSTER ADDRESS [WEIGHT [up|down]]\n"
     "  watch [CLUSTER...]          prints what comes (+), goes (-) and changes (*)\n"
-    "  drain [CLUSTER...]          removes everything at once, as far as the guard "
-    "lets "
-    "it, and names what it refused\n"
+    "  drain [CLUSTER...]          removes all at once; names what was refused\n"
     "\n"
     "Ends with 1 when an endpoint is unknown or its removal was refused; a drain, only "
     "when something failed or a cluster went below its floor.";
@@ -957,8 +954,8 @@ static int run(int argc, char **argv)
 
 const struct command cmd_registry = {
     .name = "registry",
-    .summary = "Endpoints by cluster, and a guard on taking them out",
-    .usage = "[options] --uri URI --registry NAME SUBCOMMAND [ARGUMENT...]",
+    .summary = "endpoints by cluster, and a guard on taking them out",
+    .usage = "[options] --uri URI SUBCOMMAND [ARGUMENT...]",
     .description = description,
     .options = options,
     .examples = examples,

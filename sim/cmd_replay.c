@@ -41,7 +41,8 @@ static const struct option_spec options[] = {
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
      "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
      "remove "
-     "SERVER | fail SERVER | restore SERVER | thresholds SERVER UPPER LOWER | "
+     "SERVER | fail SERVER | restore SERVER | thresholds SERVER UPPER LOWER | guard N "
+     "or N% | "
      "scheduler "
      "NAME.",
      0, 0, NULL},

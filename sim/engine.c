@@ -40,10 +40,13 @@ struct engine {
 
     uint64_t next_ns; /* nothing of its own happens before */
     uint64_t tick_ns, event_ns, interval_ns;
-    size_t event;                /* the next one */
-    uint64_t last_ns;            /* of all departures of active connections */
-    uint64_t phase_ns;           /* when the phase began */
-    uint64_t expired, forgotten; /* counted to a phase already */
+    size_t event;                   /* the next one */
+    uint64_t last_ns;               /* of all departures of active connections */
+    uint64_t phase_ns;              /* when the phase began */
+    uint64_t expired, forgotten;    /* counted to a phase already */
+    uint32_t serving, serving_peak; /* servers in service with a weight; the most */
+    uint32_t floor;                 /* the guard's */
+    bool floor_percent;
 };
 
 const struct recorder *engine_recorder(const struct engine *engine)
@@ -224,10 +227,40 @@ static int edit(struct engine *e, uint32_t server, uint64_t now_ns)
     return locus_server_edit(e->svc, e->handles[server], &e->specs[server]);
 }
 
+static bool serves(const struct engine *e, uint32_t server)
+{
+    return e->handles[server] != LOCUS_NO_SERVER && e->specs[server].weight > 0;
+}
+
+static void count_serving(struct engine *e)
+{
+    e->serving = 0;
+    for (uint32_t i = 0; i < e->server_count; i++) {
+        e->serving += serves(e, i);
+    }
+    if (e->serving > e->serving_peak) {
+        e->serving_peak = e->serving;
+    }
+}
+
+/* Whether the guard keeps a server that would be taken out of service or quiesced. */
+static bool guard_keeps(struct engine *e, uint32_t server)
+{
+    uint64_t floor =
+        e->floor_percent ? ((uint64_t)e->serving_peak * e->floor + 99) / 100 : e->floor;
+
+    if (!serves(e, server) || e->serving > floor) {
+        return false;
+    }
+    e->recorder.tally->kept++;
+    return true;
+}
+
 static int run_event(struct engine *e, const struct server_event *event)
 {
     struct locus_server_config *spec = &e->specs[event->server];
 
+    count_serving(e);
     switch (event->kind) {
     case EVENT_ADD:
         spec->weight = event->weight;
@@ -237,9 +270,16 @@ static int run_event(struct engine *e, const struct server_event *event)
     case EVENT_RESTORE:
         return bring_in(e, event->server, event->at_ns);
     case EVENT_REMOVE:
+        if (guard_keeps(e, event->server)) {
+            return LOCUS_OK;
+        }
+        return take_out(e, event->server, event->at_ns);
     case EVENT_FAIL:
         return take_out(e, event->server, event->at_ns);
     case EVENT_WEIGHT:
+        if (event->weight == 0 && guard_keeps(e, event->server)) {
+            return LOCUS_OK;
+        }
         spec->weight = event->weight;
         return edit(e, event->server, event->at_ns);
     case EVENT_THRESHOLDS:
@@ -250,6 +290,10 @@ static int run_event(struct engine *e, const struct server_event *event)
         e->ops = NULL;
         return locus_service_set_scheduler(e->svc, event->scheduler, event->flags,
                                            event->at_ns);
+    case EVENT_GUARD:
+        e->floor = event->floor;
+        e->floor_percent = event->percent;
+        return LOCUS_OK;
     }
     return LOCUS_EINVAL;
 }

@@ -49,6 +49,7 @@ struct figures {
     uint64_t map_bytes_peak;
     uint64_t evicted;   /* destinations that expired or were pushed out of the map */
     uint64_t forgotten; /* destinations that the map had no room for */
+    uint64_t kept;      /* servers that a scenario's guard kept in service */
 };
 
 struct server_figures {
@@ -63,7 +64,13 @@ struct server_figures {
 
 /* How tables, JSON, CSV and the page name and print a figure. */
 enum figure_unit { FIGURE_COUNT, FIGURE_SHARE, FIGURE_RATIO, FIGURE_MS, FIGURE_BYTES };
-enum figure_needs { NEEDS_NOTHING, NEEDS_CACHE, NEEDS_MAP, NEEDS_REFUSALS };
+enum figure_needs {
+    NEEDS_NOTHING,
+    NEEDS_CACHE,
+    NEEDS_MAP,
+    NEEDS_REFUSALS,
+    NEEDS_GUARD,
+};
 
 struct figure_spec {
     const char *name;  /* in JSON and CSV; NULL ends the table */
@@ -104,7 +111,7 @@ struct tally {
     figure_sum server_ns;                /* servers in service, over time */
     double imbalance_ns, cv_ns, jain_ns; /* integrals over busy time */
     double imbalance_peak;
-    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten;
+    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, kept;
     struct server_tally *servers;
 };
 

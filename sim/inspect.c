@@ -27,7 +27,7 @@ static uint64_t cell_value(size_t cell)
     return (((uint64_t)(32 + cell % 32) + 1) << shift) - 1;
 }
 
-static void histogram_add(struct histogram *h, uint64_t value)
+static void locus_histogram_add(struct histogram *h, uint64_t value)
 {
     h->cells[histogram_cell(value)]++;
     h->count++;
@@ -162,11 +162,11 @@ static void count_kinds(struct inspection *out, const struct record *r)
     out->with_client += (r->flags & RECORD_HAS_CLIENT) != 0;
     if (r->flags & RECORD_HAS_DURATION) {
         out->with_duration++;
-        histogram_add(&out->durations_ns, r->duration_ns);
+        locus_histogram_add(&out->durations_ns, r->duration_ns);
     }
     if (r->flags & RECORD_HAS_BYTES) {
         out->with_bytes++;
-        histogram_add(&out->bytes, r->bytes);
+        locus_histogram_add(&out->bytes, r->bytes);
     }
 }
 

@@ -8,17 +8,9 @@
 #include "help.h"
 
 const struct command *const commands[] = {
-    &cmd_replay,
-    &cmd_advise,
-    &cmd_lint,
-    &cmd_inspect,
-    &cmd_gen,
-    &cmd_convert,
-    &cmd_drive,
-    &cmd_pool,
-    &cmd_registry,
-    &cmd_coalesce_bench,
-    NULL,
+    &cmd_replay,   &cmd_advise,         &cmd_lint,  &cmd_inspect,
+    &cmd_gen,      &cmd_convert,        &cmd_drive, &cmd_pool,
+    &cmd_registry, &cmd_coalesce_bench, NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must

@@ -110,7 +110,8 @@ static bool read_with_unit(const char *text, size_t length, const struct unit *u
     if (!multiply(scaled / 1000000000u, factor, &whole)) {
         return false;
     }
-    uint64_t part = (uint64_t)((double)(scaled % 1000000000u) * 1e-9 * (double)factor + 0.5);
+    uint64_t part =
+        (uint64_t)((double)(scaled % 1000000000u) * 1e-9 * (double)factor + 0.5);
     if (whole > UINT64_MAX - part) {
         return false;
     }
@@ -171,8 +172,8 @@ int usage_error(const char *command, const char *format, ...)
 static int bad_value(const struct command *command, const struct option_spec *spec,
                      const char *expected, const char *value)
 {
-    return usage_error(command->name, "--%s: expected %s, not '%s'", spec->name, expected,
-                       value);
+    return usage_error(command->name, "--%s: expected %s, not '%s'", spec->name,
+                       expected, value);
 }
 
 static bool in_range(const struct option_spec *spec, uint64_t value)
@@ -228,7 +229,8 @@ static int store(const struct command *command, const struct option_spec *spec,
     case OPTION_REPEAT:
         return store_repeat(field, value);
     case OPTION_NUMBER:
-        ok = read_number(value, strlen(value), field) && in_range(spec, *(uint64_t *)field);
+        ok = read_number(value, strlen(value), field) &&
+             in_range(spec, *(uint64_t *)field);
         if (!ok && spec->max != 0) {
             snprintf(expected, sizeof(expected), "a whole number from %llu to %llu",
                      (unsigned long long)spec->min, (unsigned long long)spec->max);
@@ -238,13 +240,15 @@ static int store(const struct command *command, const struct option_spec *spec,
         }
         break;
     case OPTION_BYTES:
-        ok = read_bytes(value, strlen(value), field) && in_range(spec, *(uint64_t *)field);
+        ok = read_bytes(value, strlen(value), field) &&
+             in_range(spec, *(uint64_t *)field);
         snprintf(expected, sizeof(expected), "a size such as 4096, 64k, 512M or 10GiB");
         break;
     case OPTION_DURATION:
         ok = read_duration_ns(value, strlen(value), field) &&
              in_range(spec, *(uint64_t *)field);
-        snprintf(expected, sizeof(expected), "a time such as 90, 1.5s, 250ms, 2h or 7d");
+        snprintf(expected, sizeof(expected),
+                 "a time such as 90, 1.5s, 250ms, 2h or 7d");
         break;
     default:
         return EXIT_USAGE;
@@ -263,7 +267,8 @@ static const struct option_spec *find_long(const struct option_spec *specs,
     return NULL;
 }
 
-static const struct option_spec *find_letter(const struct option_spec *specs, char letter)
+static const struct option_spec *find_letter(const struct option_spec *specs,
+                                             char letter)
 {
     for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
         if (s->letter != 0 && s->letter == letter) {
@@ -275,14 +280,15 @@ static const struct option_spec *find_letter(const struct option_spec *specs, ch
 
 /* One word that begins with a dash; *next is the word behind it or NULL, *used whether it
  * was taken as the value. */
-static int parse_option(const struct command *command, const char *word, const char *next,
-                        void *target, bool *used)
+static int parse_option(const struct command *command, const char *word,
+                        const char *next, void *target, bool *used)
 {
     bool is_long = word[1] == '-';
     const char *equals = is_long ? strchr(word, '=') : NULL;
     size_t length = equals != NULL ? (size_t)(equals - word - 2) : strlen(word + 1) - 1;
-    const struct option_spec *spec = is_long ? find_long(command->options, word + 2, length)
-                                             : find_letter(command->options, word[1]);
+    const struct option_spec *spec = is_long
+                                         ? find_long(command->options, word + 2, length)
+                                         : find_letter(command->options, word[1]);
     const char *value = NULL;
 
     if (spec == NULL) {
@@ -339,7 +345,8 @@ int options_parse(const struct command *command, int argc, char **argv, void *ta
 
 void options_free(const struct command *command, void *target)
 {
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL; s++) {
+    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
+         s++) {
         if (s->type == OPTION_REPEAT) {
             struct option_list *list = (void *)((char *)target + s->offset);
             free(list->items);

@@ -27,13 +27,14 @@ struct option_list {
 };
 
 struct option_spec {
-    const char *name;    /* long name without dashes; NULL ends the table */
-    char letter;         /* 0: none */
+    const char *name; /* long name without dashes; NULL ends the table */
+    char letter;      /* 0: none */
     enum option_type type;
     size_t offset;       /* of the target in the command's options struct */
     const char *metavar; /* NULL for flags and choices */
     const char *help;    /* one sentence or more; says the default */
-    uint64_t min, max;   /* OPTION_NUMBER, OPTION_BYTES, OPTION_DURATION; max 0: no limit */
+    uint64_t min,
+        max; /* OPTION_NUMBER, OPTION_BYTES, OPTION_DURATION; max 0: no limit */
     const char *const *choices; /* OPTION_CHOICE; NULL-terminated */
 };
 

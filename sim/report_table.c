@@ -102,6 +102,13 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
         return true;
     case NEEDS_CACHE:
         return report->cache.capacity > 0;
+    case NEEDS_GUARD:
+        for (size_t i = 0; i < report->servers->event_count; i++) {
+            if (report->servers->events[i].kind == EVENT_GUARD) {
+                return true;
+            }
+        }
+        return false;
     case NEEDS_MAP:
     case NEEDS_REFUSALS:
         break;

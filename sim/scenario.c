@@ -22,6 +22,7 @@ static const struct {
     {"fail", EVENT_FAIL, 0, "fail SERVER"},
     {"restore", EVENT_RESTORE, 0, "restore SERVER"},
     {"scheduler", EVENT_SCHEDULER, 0, "scheduler NAME"},
+    {"guard", EVENT_GUARD, 0, "guard N or guard N%"},
 };
 enum { EVENT_WORDS = sizeof(event_words) / sizeof(*event_words) };
 
@@ -74,6 +75,25 @@ static int name_scheduler(struct pool_parse *parse, struct server_event *event,
     return EXIT_OK;
 }
 
+/* "3" or "50%". */
+static int read_floor(struct pool_parse *parse, struct server_event *event,
+                      const char *text)
+{
+    size_t length = strlen(text);
+    uint64_t floor;
+
+    event->percent = length > 0 && text[length - 1] == '%';
+    if (!read_number(text, length - event->percent, &floor) ||
+        floor > (event->percent ? 100 : SERVERS_MAX)) {
+        return pool_error(parse,
+                          "guard: expected a number of servers or a percentage, "
+                          "not '%s'",
+                          text);
+    }
+    event->floor = (uint32_t)floor;
+    return EXIT_OK;
+}
+
 static int read_numbers(struct pool_parse *parse, struct server_event *event,
                         char **words)
 {
@@ -107,8 +127,8 @@ static int scenario_line(struct pool_parse *parse, struct server_list *list,
     if (kind == EVENT_WORDS) {
         return pool_error(
             parse,
-            "expected TIME and weight, thresholds, add, remove, fail, restore "
-            "or scheduler, not '%s'",
+            "expected TIME and weight, thresholds, add, remove, fail, restore, "
+            "scheduler or guard, not '%s'",
             count < 2 ? words[0] : words[1]);
     }
     if (!read_duration_ns(words[0], strlen(words[0]), &event.at_ns)) {
@@ -120,10 +140,12 @@ static int scenario_line(struct pool_parse *parse, struct server_list *list,
     }
     event.kind = event_words[kind].kind;
     status = read_numbers(parse, &event, words);
-    if (status == EXIT_OK) {
-        status = event.kind == EVENT_SCHEDULER
-                     ? name_scheduler(parse, &event, words[2])
-                     : name_server(parse, list, &event, words[2]);
+    if (status == EXIT_OK && event.kind == EVENT_SCHEDULER) {
+        status = name_scheduler(parse, &event, words[2]);
+    } else if (status == EXIT_OK && event.kind == EVENT_GUARD) {
+        status = read_floor(parse, &event, words[2]);
+    } else if (status == EXIT_OK) {
+        status = name_server(parse, list, &event, words[2]);
     }
     if (status == EXIT_OK && servers_add_event(list, &event) != LOCUS_OK) {
         status = pool_out_of_memory(parse);

@@ -7,6 +7,12 @@
  *     32m    fail 10.0.0.2:80
  *     1h     restore 10.0.0.2:80
  *     1h5m   weight 10.0.0.2:80 40
+ *     2h     guard 50%
+ *     2h     remove 10.0.0.2:80
+ *
+ * From a guard on, no remove and no weight 0 takes effect that would leave fewer servers in
+ * service with a weight than that many, or than that percentage (rounded up) of the most
+ * there were at once. A fail is a fact, which no guard prevents.
  */
 #ifndef LOCUS_SIM_SCENARIO_H
 #define LOCUS_SIM_SCENARIO_H

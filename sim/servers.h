@@ -33,6 +33,7 @@ enum server_event_kind {
     EVENT_FAIL,       /* the same, by accident */
     EVENT_RESTORE,    /* comes back with what it had, cold */
     EVENT_SCHEDULER,  /* scheduler, flags */
+    EVENT_GUARD,      /* floor, percent: from now on nothing is taken below it */
 };
 
 struct server_event {
@@ -40,6 +41,8 @@ struct server_event {
     enum server_event_kind kind;
     uint32_t server;
     uint32_t weight, upper, lower;
+    uint32_t floor; /* servers in service with a weight; percent: of all there were */
+    bool percent;
     char scheduler[24];
     uint32_t flags;
 };

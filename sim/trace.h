@@ -19,18 +19,21 @@
 enum trace_key { KEY_AUTO, KEY_DST, KEY_HOST, KEY_URL, KEY_CLIENT, KEY_OBJECT };
 
 struct trace_options {
-    const char *format;  /* NULL: found by looking */
-    enum trace_key key;  /* what stands for the destination; KEY_AUTO: as the format says */
-    const char *columns; /* csv: "time=1,dst=2,..."; NULL */
+    const char *format; /* NULL: found by looking */
+    enum trace_key
+        key; /* what stands for the destination; KEY_AUTO: as the format says */
+    const char *columns;   /* csv: "time=1,dst=2,..."; NULL */
     uint64_t time_unit_ns; /* csv and object traces: 0 means the format's own (s) */
-    uint64_t memory_bytes; /* for sorting; 0: 1 GiB. Beyond it runs go to a temporary file */
-    uint64_t from_ns, to_ns;   /* relative to the first record; 0, 0: all */
-    uint32_t sample_one_in;    /* by hash of the destination; 0 or 1: all */
-    uint64_t arrival_per_s;    /* for traces without times; 0: 1000 */
-    uint64_t max_bad;          /* more bad records than this fail; UINT64_MAX: any number */
-    void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes); /* or NULL */
+    uint64_t
+        memory_bytes; /* for sorting; 0: 1 GiB. Beyond it runs go to a temporary file */
+    uint64_t from_ns, to_ns; /* relative to the first record; 0, 0: all */
+    uint32_t sample_one_in;  /* by hash of the destination; 0 or 1: all */
+    uint64_t arrival_per_s;  /* for traces without times; 0: 1000 */
+    uint64_t max_bad; /* more bad records than this fail; UINT64_MAX: any number */
+    void (*progress)(void *arg, uint64_t done_bytes,
+                     uint64_t total_bytes); /* or NULL */
     void *progress_arg;
-    const volatile int *stop;  /* becomes non-zero on Ctrl-C; reading then ends early */
+    const volatile int *stop; /* becomes non-zero on Ctrl-C; reading then ends early */
 };
 
 struct trace_reason { /* why records were bad, one per kind */
@@ -41,13 +44,15 @@ struct trace_reason { /* why records were bad, one per kind */
 enum { TRACE_REASONS = 32, TRACE_EXAMPLES = 5 };
 
 struct trace_summary {
-    uint64_t records, bad, skipped; /* skipped: good, but outside --from/--to or sample */
+    uint64_t records, bad,
+        skipped;     /* skipped: good, but outside --from/--to or sample */
     uint64_t others; /* lines that are no records: headers, comments, other events */
     struct trace_reason reasons[TRACE_REASONS];
     size_t reason_count;
-    char examples[TRACE_EXAMPLES][256]; /* "file:line: field: expected ..., not '...'" */
+    char examples[TRACE_EXAMPLES]
+                 [256]; /* "file:line: field: expected ..., not '...'" */
     size_t example_count;
-    char formats[128];         /* "squid", "zeek-tsv, squid": what was found or chosen */
+    char formats[128]; /* "squid", "zeek-tsv, squid": what was found or chosen */
     uint64_t first_ns, last_ns; /* of the starts; first_ns is time zero of the replay */
     uint64_t end_ns;            /* the latest start + duration */
     uint64_t steps_back;        /* records stamped before the one in front of them */
@@ -72,8 +77,8 @@ ssize_t trace_next(struct trace *trace, struct record *batch, size_t capacity);
 bool trace_rewind(struct trace *trace);
 const struct trace_summary *trace_summary(const struct trace *trace);
 /* What a person calls this key: the address, or the name that was hashed. Cut to size. */
-void trace_key_text(const struct trace *trace, uint8_t family, const union locus_key *key,
-                    char *text, size_t size);
+void trace_key_text(const struct trace *trace, uint8_t family,
+                    const union locus_key *key, char *text, size_t size);
 void trace_close(struct trace *trace);
 
 /* The formats' names and one line about each; NULL past the end. */

@@ -30,7 +30,8 @@ struct writer_format {
                    const struct writer_names *names);
 };
 
-extern const struct writer_format writer_formats[]; /* ends with an entry without a name */
+extern const struct writer_format
+    writer_formats[]; /* ends with an entry without a name */
 
 const struct writer_format *writer_find(const char *name);
 

@@ -80,7 +80,7 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
     select_changed(svc, slot);
 }
 
-/* ---- thresholds: SEMANTICS of the kernel, new and old ---- */
+/* ---- thresholds ---- */
 
 static uint32_t lower_in_force(const struct server *s)
 {

@@ -109,7 +109,7 @@ enum locus_threshold_rule {
                                 cleared when it drops below l (l 0: u - u/4) */
     LOCUS_THRESHOLD_CLASSIC, /* before: set when total >= u at a bind, cleared at an unbind
                                 below l (l 0: below 3/4 of u), or when u is raised */
-    LOCUS_THRESHOLD_PLAIN,   /* overloaded exactly while u > 0 and total >= u */
+    LOCUS_THRESHOLD_PLAIN, /* overloaded exactly while u > 0 and total >= u */
 };
 
 enum locus_tie_break {
@@ -127,7 +127,8 @@ struct locus_rules {
      * the kernel calls 256 * active + total or inactive), article 1. 1..65536. */
     uint32_t active_cost;
     enum locus_threshold_rule threshold;
-    enum locus_tie_break tie_break; /* where loads are compared: lc wlc sed lblc lblcr; the
+    enum locus_tie_break
+        tie_break; /* where loads are compared: lc wlc sed lblc lblcr; the
                                        others go by the list itself */
 
     /* A full map remembers no new destination (picks go on). kernel 24,576; UINT32_MAX:
@@ -136,32 +137,33 @@ struct locus_rules {
     /* Above this many entries the collector takes the stale ones (idle for
      * gc_stale_ns) instead of checking expiry. kernel 16,384. UINT32_MAX: never. */
     uint32_t soft_entries;
-    bool leak_entries;       /* kernel-classic: each re-homing by lblc counts one entry
+    bool leak_entries; /* kernel-classic: each re-homing by lblc counts one entry
                                 more that never existed */
-    uint32_t gc_full_every;  /* every n-th quiet run checks expiry. kernel 30, article 1 */
-    bool gc_strict;          /* article: collect when idle > expiration, kernel: >= */
+    uint32_t
+        gc_full_every; /* every n-th quiet run checks expiry. kernel 30, article 1 */
+    bool gc_strict;    /* article: collect when idle > expiration, kernel: >= */
     uint64_t gc_interval_ns; /* between runs: 60 s */
     uint64_t gc_stale_ns;    /* 360 s */
 
-    bool spill_counts_total;    /* article: spill compares active + inactive with weight */
+    bool spill_counts_total; /* article: spill compares active + inactive with weight */
     bool spill_eligible_only;   /* only servers that could take the connection make
                                    others spill (kernel: overloaded ones do too) */
     bool lblc_checks_threshold; /* article: lblc leaves an overloaded server (kernel: a
                                    cached destination stays with it) */
     bool trim_on_every_hit;     /* kernel: lblcr trims before the spill test, on every
                                    hit; article: only when the pick stays in the set */
-    bool return_member_only;    /* lblcr never returns the server that it has just trimmed
+    bool return_member_only; /* lblcr never returns the server that it has just trimmed
                                    (kernel: it does) */
-    bool lastuse_on_failure;    /* kernel: a lookup that found no server renews lastuse */
-    uint64_t set_decay_ns;      /* age of lastmod at which lblcr trims; UINT64_MAX: same as
+    bool lastuse_on_failure; /* kernel: a lookup that found no server renews lastuse */
+    uint64_t set_decay_ns;   /* age of lastmod at which lblcr trims; UINT64_MAX: same as
                                    the entry expiration (kernel) */
 
-    bool purge_removed;      /* a removed server leaves every destination at once, and the
+    bool purge_removed; /* a removed server leaves every destination at once, and the
                                 same address added later is a new server. kernel: it
                                 lingers, and comes back with its counters */
-    uint64_t trash_ns;       /* how often the trash is looked through: 60 s */
-    uint64_t trash_idle_ns;  /* how long an unreferenced server stays in it: 120 s */
-    bool timer_wheel;        /* round periodic work up as the kernel's timer wheel does:
+    uint64_t trash_ns;  /* how often the trash is looked through: 60 s */
+    uint64_t trash_idle_ns; /* how long an unreferenced server stays in it: 120 s */
+    bool timer_wheel;       /* round periodic work up as the kernel's timer wheel does:
                                 at HZ 250 (tick_ns 4,000,000) 60 s become 61.44 s */
 };
 
@@ -179,21 +181,22 @@ LOCUS_API const char *locus_rules_name(size_t index);
 
 struct locus_service;
 
-#define LOCUS_FLAG_FALLBACK 0x1u /* sh, mh: try other buckets when the hashed one is down */
-#define LOCUS_FLAG_PORT 0x2u     /* sh, mh: hash the client's port too */
+#define LOCUS_FLAG_FALLBACK \
+    0x1u                     /* sh, mh: try other buckets when the hashed one is down */
+#define LOCUS_FLAG_PORT 0x2u /* sh, mh: hash the client's port too */
 
 /* Zero-initialise; zero or NULL means the default. */
 struct locus_service_config {
-    const char *scheduler;    /* "wlc"; see locus_scheduler_name(); "none" refuses all */
-    uint32_t scheduler_flags; /* LOCUS_FLAG_* */
-    enum locus_family family; /* of destinations and clients; LOCUS_IPV4 */
-    const struct locus_rules *rules;         /* copied; NULL: "kernel" */
+    const char *scheduler; /* "wlc"; see locus_scheduler_name(); "none" refuses all */
+    uint32_t scheduler_flags;        /* LOCUS_FLAG_* */
+    enum locus_family family;        /* of destinations and clients; LOCUS_IPV4 */
+    const struct locus_rules *rules; /* copied; NULL: "kernel" */
     const struct locus_allocator *allocator; /* copied; NULL: malloc and free */
     /* Placement in the map, and twos' dice. It changes no decision of any other
      * scheduler; let it be unpredictable where clients choose destinations. */
     uint64_t seed;
-    uint64_t now_ns;       /* the clock at creation: periodic work is due from here */
-    uint64_t tick_ns;      /* 1 ms; the resolution of lastuse and lastmod, >= 1 */
+    uint64_t now_ns;  /* the clock at creation: periodic work is due from here */
+    uint64_t tick_ns; /* 1 ms; the resolution of lastuse and lastmod, >= 1 */
     /* Destinations idle for this long are collected; LBLCR sets unchanged for longer
      * are trimmed. 0 means 24 h; see locus_service_set_expiration() for any value. Above
      * 2^31 ticks nothing ever expires: take larger ticks for longer times. */
@@ -201,7 +204,8 @@ struct locus_service_config {
     /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts soft_entries
      * at two thirds of it, rounded up. 0: as the rules say. */
     uint32_t max_entries;
-    uint32_t expected_entries; /* room made at once, so that no growth happens below it */
+    uint32_t
+        expected_entries; /* room made at once, so that no growth happens below it */
     /* Percent of the map's slots in use before it grows, 20..85. 0: 35 while the map is
      * below 1 MiB, then 60. 80 needs at most 24 bytes per IPv4 destination. */
     uint32_t map_load_percent;
@@ -239,15 +243,15 @@ LOCUS_API void locus_service_set_timer_wheel(struct locus_service *svc, bool on)
 LOCUS_API const char *locus_scheduler_name(size_t index, const char **about);
 
 struct locus_service_stats {
-    uint64_t picks;     /* decisions asked for */
-    uint64_t refusals;  /* ... that found no server */
-    uint64_t hits;      /* lblc, lblcr: served from the map */
-    uint64_t added;     /* ... destinations remembered */
-    uint64_t moved;     /* lblc: destinations given another server */
-    uint64_t grown;     /* lblcr: members added to a set that had one */
-    uint64_t trimmed;   /* lblcr: members taken out of a set */
-    uint64_t forgotten; /* destinations not remembered: map full, or no memory */
-    uint64_t expired;   /* destinations collected */
+    uint64_t picks;        /* decisions asked for */
+    uint64_t refusals;     /* ... that found no server */
+    uint64_t hits;         /* lblc, lblcr: served from the map */
+    uint64_t added;        /* ... destinations remembered */
+    uint64_t moved;        /* lblc: destinations given another server */
+    uint64_t grown;        /* lblcr: members added to a set that had one */
+    uint64_t trimmed;      /* lblcr: members taken out of a set */
+    uint64_t forgotten;    /* destinations not remembered: map full, or no memory */
+    uint64_t expired;      /* destinations collected */
     uint32_t servers;      /* in service */
     uint32_t trash;        /* removed, not yet freed */
     uint32_t destinations; /* in the map now */
@@ -276,12 +280,13 @@ struct locus_server_config {
  * EINVAL: numbers as above; ENOMEM.
  */
 LOCUS_API int locus_server_add(struct locus_service *svc,
-                               const struct locus_server_config *config, uint64_t now_ns,
-                               uint32_t *out) LOCUS_NODISCARD;
+                               const struct locus_server_config *config,
+                               uint64_t now_ns, uint32_t *out) LOCUS_NODISCARD;
 /* Changes weight and thresholds (ipvsadm -e); address and tag of config are not looked at.
  * The place in the list stays. ENOENT: not in service; ERANGE, EINVAL; ENOMEM. */
-LOCUS_API int locus_server_edit(struct locus_service *svc, uint32_t server,
-                                const struct locus_server_config *config) LOCUS_NODISCARD;
+LOCUS_API int
+locus_server_edit(struct locus_service *svc, uint32_t server,
+                  const struct locus_server_config *config) LOCUS_NODISCARD;
 /* Changes the weight alone; 0 quiesces. Errors as locus_server_edit(). */
 LOCUS_API int locus_server_set_weight(struct locus_service *svc, uint32_t server,
                                       uint32_t weight) LOCUS_NODISCARD;
@@ -327,15 +332,16 @@ struct locus_request {
 };
 
 /* Why a pick came out as it did; several may hold. */
-#define LOCUS_WHY_HIT 0x01u       /* the destination's own server or set served */
-#define LOCUS_WHY_NEW 0x02u       /* destination seen for the first time, now remembered */
+#define LOCUS_WHY_HIT 0x01u /* the destination's own server or set served */
+#define LOCUS_WHY_NEW 0x02u /* destination seen for the first time, now remembered */
 #define LOCUS_WHY_FORGOTTEN 0x04u /* ... but not remembered: map full, or no memory */
 #define LOCUS_WHY_MOVED 0x08u     /* lblc: the destination has a new server */
 #define LOCUS_WHY_GROWN 0x10u     /* lblcr: the set has a new member */
 #define LOCUS_WHY_TRIMMED 0x20u   /* lblcr: the set lost pick.trimmed */
-#define LOCUS_WHY_SPILLED 0x40u   /* its server was above its weight, another under half */
-#define LOCUS_WHY_DOWN 0x80u      /* its server or set was quiesced, removed, overloaded */
-#define LOCUS_WHY_REFUSED 0x100u  /* no server */
+#define LOCUS_WHY_SPILLED \
+    0x40u                    /* its server was above its weight, another under half */
+#define LOCUS_WHY_DOWN 0x80u /* its server or set was quiesced, removed, overloaded */
+#define LOCUS_WHY_REFUSED 0x100u /* no server */
 
 struct locus_pick {
     uint32_t server;  /* LOCUS_NO_SERVER with a status of LOCUS_ENOSERVER */
@@ -347,8 +353,9 @@ struct locus_pick {
  * Decides, and counts no connection: what an IPVS scheduler does. ENOSERVER: nobody is
  * available. Never fails for lack of memory.
  */
-LOCUS_API int locus_schedule(struct locus_service *svc, const struct locus_request *request,
-                             uint64_t now_ns, struct locus_pick *pick) LOCUS_NODISCARD;
+LOCUS_API int locus_schedule(struct locus_service *svc,
+                             const struct locus_request *request, uint64_t now_ns,
+                             struct locus_pick *pick) LOCUS_NODISCARD;
 
 enum locus_conn_state {
     LOCUS_INACTIVE = 0,
@@ -357,8 +364,9 @@ enum locus_conn_state {
 
 /* Decides and binds a connection of that state in one step. ENOSERVER; ERANGE: the server
  * has 2^31-1 connections (nothing is bound). */
-LOCUS_API int locus_connect(struct locus_service *svc, const struct locus_request *request,
-                            uint64_t now_ns, enum locus_conn_state state,
+LOCUS_API int locus_connect(struct locus_service *svc,
+                            const struct locus_request *request, uint64_t now_ns,
+                            enum locus_conn_state state,
                             struct locus_pick *pick) LOCUS_NODISCARD;
 
 /*
@@ -416,7 +424,8 @@ LOCUS_API bool locus_destination_get(const struct locus_service *svc,
                                      size_t capacity);
 
 /* Called once per destination with its members, newest first, borrowed for the call. */
-typedef void locus_destination_fn(void *arg, const struct locus_destination *destination,
+typedef void locus_destination_fn(void *arg,
+                                  const struct locus_destination *destination,
                                   const uint32_t *servers);
 /* Visits all, in an order that means nothing. ENOMEM only for the members' buffer. */
 LOCUS_API int locus_destinations_visit(const struct locus_service *svc,

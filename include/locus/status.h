@@ -25,21 +25,22 @@ extern "C" {
 
 enum locus_status {
     LOCUS_OK = 0,
-    LOCUS_EINVAL = -1,     /* an argument is malformed */
-    LOCUS_ENOMEM = -2,     /* out of memory; nothing changed */
-    LOCUS_EEXIST = -3,     /* it is there already */
-    LOCUS_ENOENT = -4,     /* no such server, scheduler, member, key */
-    LOCUS_ERANGE = -5,     /* a number is outside its range */
-    LOCUS_ENOSERVER = -6,  /* nobody to pick: the service or pool is empty or unavailable */
-    LOCUS_EBUSY = -7,      /* in use */
-    LOCUS_EFULL = -8,      /* a bounded queue or table is full */
-    LOCUS_ETIMEDOUT = -9,  /* the deadline passed */
-    LOCUS_ECLOSED = -10,   /* shut down while the caller waited */
-    LOCUS_EIO = -11,       /* a connection, file or stream failed; nothing was done */
+    LOCUS_EINVAL = -1, /* an argument is malformed */
+    LOCUS_ENOMEM = -2, /* out of memory; nothing changed */
+    LOCUS_EEXIST = -3, /* it is there already */
+    LOCUS_ENOENT = -4, /* no such server, scheduler, member, key */
+    LOCUS_ERANGE = -5, /* a number is outside its range */
+    LOCUS_ENOSERVER =
+        -6,           /* nobody to pick: the service or pool is empty or unavailable */
+    LOCUS_EBUSY = -7, /* in use */
+    LOCUS_EFULL = -8, /* a bounded queue or table is full */
+    LOCUS_ETIMEDOUT = -9,   /* the deadline passed */
+    LOCUS_ECLOSED = -10,    /* shut down while the caller waited */
+    LOCUS_EIO = -11,        /* a connection, file or stream failed; nothing was done */
     LOCUS_EAMBIGUOUS = -12, /* sent, but unanswered: it may or may not have been done */
-    LOCUS_EFORMAT = -13,   /* input or reply is not of the expected form */
-    LOCUS_EREFUSED = -14,  /* a rule or guard said no */
-    LOCUS_ENOTSUP = -15,   /* not supported by this build or object */
+    LOCUS_EFORMAT = -13,    /* input or reply is not of the expected form */
+    LOCUS_EREFUSED = -14,   /* a rule or guard said no */
+    LOCUS_ENOTSUP = -15,    /* not supported by this build or object */
 };
 
 /* A short English text for a status, never NULL, static; unknown codes have one too. */

@@ -234,13 +234,29 @@ static int tsv_line(struct reader *reader, struct slice line)
     return tsv_record(reader, line);
 }
 
+/* The beginning of a conn.log that lost its header: time, uid, address. Nothing in it can be
+ * read, but it is known what is missing. */
+static bool headless(struct slice head)
+{
+    struct slice rest;
+    struct slice f[4];
+    uint64_t time_ns;
+    uint8_t family;
+    union locus_key key;
+
+    return split_each(slice_cut(head, '\n', &rest), '\t', f, 4) > 6 &&
+           f[1].length >= 14 && f[1].text[0] == 'C' &&
+           slice_time(f[0], 1000000000, &time_ns) && slice_ip(f[2], &family, &key);
+}
+
 /* A header is enough, or else an hour without connections would be an unknown format. */
 static bool tsv_certain(struct slice head)
 {
     struct slice trimmed = slice_trim(head);
+    bool header = slice_starts(trimmed, "#separator") &&
+                  memmem(head.text, head.length, "id.resp_h", 9) != NULL;
 
-    return slice_starts(trimmed, "#separator") &&
-           memmem(head.text, head.length, "id.resp_h", 9) != NULL;
+    return header || headless(head);
 }
 
 const struct reader_format reader_zeek_tsv = {

@@ -201,7 +201,7 @@ static bool index_flight(struct locus_coalescer *c, struct locus_result *flight)
 static void unindex_flight(struct locus_coalescer *c, struct locus_result *flight)
 {
     if (c->config.share != LOCUS_SHARE_NONE) {
-        HASH_DEL(c->table, flight);
+        HASH_DEL(c->table, flight); /* NOLINT(clang-analyzer-*): uthash */
     }
 }
 
@@ -255,7 +255,7 @@ static struct batch *open_batch(struct locus_coalescer *c)
         return NULL;
     }
     batch->refs = 1;
-    DL_APPEND(c->queue, batch);
+    DL_APPEND(c->queue, batch); /* NOLINT(clang-analyzer-*): the head has a prev */
     return batch;
 }
 
@@ -276,7 +276,7 @@ static struct batch *offer_place(struct locus_coalescer *c)
     if (batch == NULL) {
         return NULL;
     }
-    meter_gauge(&c->meter.running, 1, &c->meter.running_max);
+    locus_meter_gauge(&c->meter.running, 1, &c->meter.running_max);
     c->running++;
     if (batch->patient == 0) {
         set_state(batch, BATCH_GIVEN);
@@ -300,7 +300,7 @@ static void tell_offer(struct locus_coalescer *c, struct batch *batch)
 static void free_place(struct locus_coalescer *c)
 {
     c->running--;
-    meter_gauge(&c->meter.running, UINT32_MAX, NULL);
+    locus_meter_gauge(&c->meter.running, UINT32_MAX, NULL);
 }
 
 /* An offer that its finder does not take. */
@@ -336,7 +336,7 @@ static struct batch *abandon_flight(struct locus_coalescer *c, struct batch *bat
     DL_DELETE(batch->flights, flight);
     batch->count--;
     c->queued--;
-    meter_gauge(&c->meter.queued, UINT32_MAX, NULL);
+    locus_meter_gauge(&c->meter.queued, UINT32_MAX, NULL);
     meter_count(&c->meter, METER_ABANDONED);
     locus_result_release(flight);
     if (batch->count == 0 && get_state(batch) != BATCH_GATHERING) {
@@ -382,8 +382,8 @@ static struct run *start_batch(struct locus_coalescer *c, struct batch *batch)
         }
     }
     c->queued -= count;
-    meter_gauge(&c->meter.queued, 0u - count, NULL);
-    meter_gauge(&c->meter.inflight, count, NULL);
+    locus_meter_gauge(&c->meter.queued, 0u - count, NULL);
+    locus_meter_gauge(&c->meter.inflight, count, NULL);
     run->public = (struct locus_batch){
         .items = run->items,
         .count = count,
@@ -422,8 +422,8 @@ static void call_batch_fn(struct locus_coalescer *c, struct run *run)
     pthread_setcancelstate(cancel_state, &cancel_state);
 
     uint32_t count = run->batch->count;
-    histogram_add(&c->meter.batch_ns, now_ns() - before_ns);
-    histogram_add(&c->meter.batch_size, count);
+    locus_histogram_add(&c->meter.batch_ns, now_ns() - before_ns);
+    locus_histogram_add(&c->meter.batch_size, count);
     if (returned != LOCUS_OK) {
         meter_count(&c->meter, METER_BATCHES_FAILED);
     }
@@ -447,7 +447,7 @@ static void run_batch(struct locus_coalescer *c, struct batch *batch)
             unindex_flight(c, flight);
         }
     }
-    meter_gauge(&c->meter.inflight, 0u - batch->count, NULL);
+    locus_meter_gauge(&c->meter.inflight, 0u - batch->count, NULL);
     run->batch = NULL;
     free_place(c);
     struct batch *next = offer_place(c);
@@ -580,7 +580,7 @@ static int new_flight(struct locus_coalescer *c, struct call *call, const void *
     DL_APPEND(batch->flights, flight);
     batch->count++;
     c->queued++;
-    meter_gauge(&c->meter.queued, 1, &c->meter.queued_max);
+    locus_meter_gauge(&c->meter.queued, 1, &c->meter.queued_max);
     if (batch->count == c->config.max_batch && c->config.linger_ns > 0) {
         end_gathering(batch);
     }
@@ -748,7 +748,7 @@ static int call_in(struct locus_coalescer *c, const void *key, size_t key_length
     } else {
         locus_result_release(call.flight);
     }
-    histogram_add(&c->meter.call_ns, now_ns() - start_ns);
+    locus_histogram_add(&c->meter.call_ns, now_ns() - start_ns);
     return status;
 }
 
@@ -776,13 +776,13 @@ int locus_coalescer_get(struct locus_coalescer *c, const void *key, size_t key_l
 void locus_coalescer_get_figures(struct locus_coalescer *c,
                                  struct locus_coalescer_figures *out)
 {
-    meter_figures(&c->meter, now_ns(), out);
+    locus_meter_figures(&c->meter, now_ns(), out);
 }
 
 int locus_coalescer_write_metrics(struct locus_coalescer *c, const char *name,
                                   locus_write_fn *write, void *ctx)
 {
-    return meter_write(&c->meter, now_ns(), name, write, ctx);
+    return locus_meter_write(&c->meter, now_ns(), name, write, ctx);
 }
 
 /* ---- life ------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 /*
  * Bucket of v: v itself below 8; above, the position of the highest bit and the three
  * bits behind it. Bucket edges include every power of two, which is what
- * histogram_below() relies on.
+ * locus_histogram_below() relies on.
  */
 #include "histogram.h"
 
@@ -26,7 +26,7 @@ static uint64_t bucket_limit(unsigned bucket)
     return ((uint64_t)(8 + bucket % 8 + 1) << (top - 3)) - 1;
 }
 
-void histogram_add(struct histogram *h, uint64_t value)
+void locus_histogram_add(struct histogram *h, uint64_t value)
 {
     atomic_fetch_add_explicit(&h->buckets[bucket_of(value)], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
@@ -52,7 +52,7 @@ static uint64_t value_at(const uint64_t *counts, uint64_t rank, uint64_t max)
     return max;
 }
 
-void histogram_read(const struct histogram *h, struct locus_distribution *out)
+void locus_histogram_read(const struct histogram *h, struct locus_distribution *out)
 {
     uint64_t counts[HISTOGRAM_BUCKETS];
     uint64_t total = 0;
@@ -74,7 +74,7 @@ void histogram_read(const struct histogram *h, struct locus_distribution *out)
     }
 }
 
-uint64_t histogram_below(const struct histogram *h, unsigned power)
+uint64_t locus_histogram_below(const struct histogram *h, unsigned power)
 {
     uint64_t total = 0;
 

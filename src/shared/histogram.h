@@ -20,9 +20,9 @@ struct histogram {
     _Atomic uint64_t max;
 };
 
-void histogram_add(struct histogram *h, uint64_t value);
-void histogram_read(const struct histogram *h, struct locus_distribution *out);
+void locus_histogram_add(struct histogram *h, uint64_t value);
+void locus_histogram_read(const struct histogram *h, struct locus_distribution *out);
 /* How many values were below 2^power, of which power is 3..63. */
-uint64_t histogram_below(const struct histogram *h, unsigned power);
+uint64_t locus_histogram_below(const struct histogram *h, unsigned power);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void meter_gauge(_Atomic uint32_t *gauge, uint32_t delta, _Atomic uint32_t *max)
+void locus_meter_gauge(_Atomic uint32_t *gauge, uint32_t delta, _Atomic uint32_t *max)
 {
     uint32_t value = atomic_load_explicit(gauge, memory_order_relaxed) + delta;
 
@@ -36,8 +36,8 @@ static uint64_t per_second(uint64_t count, uint64_t ns)
     return (uint64_t)(scaled * 1000000000u / ns);
 }
 
-void meter_figures(const struct meter *m, uint64_t now_ns,
-                   struct locus_coalescer_figures *out)
+void locus_meter_figures(const struct meter *m, uint64_t now_ns,
+                         struct locus_coalescer_figures *out)
 {
     uint64_t age_ns = now_ns > m->created_ns ? now_ns - m->created_ns : 0;
 
@@ -62,9 +62,9 @@ void meter_figures(const struct meter *m, uint64_t now_ns,
         .running_max = gauge(&m->running_max),
         .inflight = gauge(&m->inflight),
     };
-    histogram_read(&m->call_ns, &out->call_ns);
-    histogram_read(&m->batch_ns, &out->batch_ns);
-    histogram_read(&m->batch_size, &out->batch_size);
+    locus_histogram_read(&m->call_ns, &out->call_ns);
+    locus_histogram_read(&m->batch_ns, &out->batch_ns);
+    locus_histogram_read(&m->batch_size, &out->batch_size);
     out->batches = out->batch_size.count;
     out->keys = out->batch_size.sum;
     out->calls_per_s = per_second(out->calls, age_ns);
@@ -157,10 +157,10 @@ static void put_histogram(struct text *t, const char *metric, const char *help,
         } else {
             snprintf(le, sizeof(le), ",le=\"%" PRIu64 "\"", edge);
         }
-        put_sample(t, metric, "_bucket", le, histogram_below(h, power), false);
+        put_sample(t, metric, "_bucket", le, locus_histogram_below(h, power), false);
     }
     /* Read last: every bucket is then at most the total, as the format demands. */
-    histogram_read(h, &all);
+    locus_histogram_read(h, &all);
     put_sample(t, metric, "_bucket", ",le=\"+Inf\"", all.count, false);
     put_sample(t, metric, "_sum", "", all.sum, seconds);
     put_sample(t, metric, "_count", "", all.count, false);
@@ -193,13 +193,13 @@ static void put_calls(struct text *t, const struct locus_coalescer_figures *f)
     }
 }
 
-int meter_write(const struct meter *m, uint64_t now_ns, const char *name,
-                locus_write_fn *write, void *ctx)
+int locus_meter_write(const struct meter *m, uint64_t now_ns, const char *name,
+                      locus_write_fn *write, void *ctx)
 {
     struct text t = {.write = write, .ctx = ctx, .name = name};
     struct locus_coalescer_figures f;
 
-    meter_figures(m, now_ns, &f);
+    locus_meter_figures(m, now_ns, &f);
     put_calls(&t, &f);
     put_value(&t, "shared_total", "counter", "Calls that joined an equal key.",
               f.shared);

@@ -42,11 +42,11 @@ static inline void meter_count(struct meter *m, enum meter_counter which)
 }
 
 /* Adds (or, as unsigned wrap, subtracts) and keeps the high-water mark, if any. */
-void meter_gauge(_Atomic uint32_t *gauge, uint32_t delta, _Atomic uint32_t *max);
+void locus_meter_gauge(_Atomic uint32_t *gauge, uint32_t delta, _Atomic uint32_t *max);
 
-void meter_figures(const struct meter *m, uint64_t now_ns,
-                   struct locus_coalescer_figures *out);
-int meter_write(const struct meter *m, uint64_t now_ns, const char *name,
-                locus_write_fn *write, void *ctx);
+void locus_meter_figures(const struct meter *m, uint64_t now_ns,
+                         struct locus_coalescer_figures *out);
+int locus_meter_write(const struct meter *m, uint64_t now_ns, const char *name,
+                      locus_write_fn *write, void *ctx);
 
 #endif

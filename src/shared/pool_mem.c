@@ -634,8 +634,9 @@ static void empty(struct mem_pool *pool)
     while (pool->lease_count > 0) {
         let_go(pool, pool->ends[pool->lease_count - 1]);
     }
-    while (pool->members != NULL) {
-        forget(pool, pool->members);
+    struct member *member, *next;
+    HASH_ITER(hh, pool->members, member, next) {
+        forget(pool, member);
     }
 }
 

@@ -115,13 +115,14 @@ struct locus_redis {
 
 /* What a call still has to do for one of its commands. */
 struct pending {
-    bool done;
-    bool whole;    /* send the script's source: the server does not know its SHA */
-    bool asking;   /* target was named by ASK, not MOVED */
-    bool here;     /* takes part in the exchange at hand */
-    size_t target; /* the node that a redirect named, or NO_NODE */
-    size_t end;    /* of its bytes in the output of the exchange at hand */
+    size_t target;   /* the node that a redirect named, or NO_NODE */
+    size_t end;      /* of its bytes in the output of the exchange at hand */
+    const char *sha; /* of its script in the exchange at hand; "" where it has none */
     unsigned redirects;
+    bool done;
+    bool whole;  /* send the script's source: the server does not know its SHA */
+    bool asking; /* target was named by ASK, not MOVED */
+    bool here;   /* takes part in the exchange at hand */
 };
 
 struct call {
@@ -1201,12 +1202,15 @@ static int write_commands(struct call *call, struct connection *connection,
     for (size_t i = 0; i < call->count; i++) {
         const struct locus_redis_command *command = &call->commands[i];
         struct pending *pending = &call->pending[i];
+        pending->sha = "";
         if (!pending->here || command->script == NULL) {
             continue;
         }
-        /* All SHAs are asked for before anything is appended. */
-        if (script_sha(call->redis, connection, command->script->source, deadline_ns) ==
-            NULL) {
+        /* All SHAs are asked for before anything is appended, and only once: a server that
+         * did not tell one might do so, or fail, the second time. */
+        pending->sha =
+            script_sha(call->redis, connection, command->script->source, deadline_ns);
+        if (pending->sha == NULL) {
             say_failure(call->redis, node, context);
             return is_garbage(context) ? LOCUS_EFORMAT : LOCUS_EIO;
         }
@@ -1217,14 +1221,9 @@ static int write_commands(struct call *call, struct connection *connection,
         if (!pending->here) {
             continue;
         }
-        const char *sha = "";
         int status = pending->asking ? append_asking(context) : LOCUS_OK;
-        if (command->script != NULL) {
-            sha = script_sha(call->redis, connection, command->script->source,
-                             deadline_ns);
-        }
         if (status == LOCUS_OK) {
-            status = append(context, command, pending->whole, sha);
+            status = append(context, command, pending->whole, pending->sha);
         }
         if (status != LOCUS_OK) {
             return status;

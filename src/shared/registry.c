@@ -28,8 +28,8 @@ struct locus_registry {
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-struct listing *listing_make(const struct locus_allocator *hooks, size_t count,
-                             size_t text_bytes)
+struct listing *locus_listing_make(const struct locus_allocator *hooks, size_t count,
+                                   size_t text_bytes)
 {
     size_t size =
         sizeof(struct listing) + count * sizeof(struct locus_endpoint) + text_bytes;
@@ -43,8 +43,8 @@ struct listing *listing_make(const struct locus_allocator *hooks, size_t count,
     return list;
 }
 
-void listing_add(struct listing *list, struct locus_endpoint endpoint,
-                 const char *address, size_t length)
+void locus_listing_add(struct listing *list, struct locus_endpoint endpoint,
+                       const char *address, size_t length)
 {
     endpoint.address = list->text;
     memcpy(list->text, address, length);
@@ -60,7 +60,7 @@ static int by_address(const void *a, const void *b)
     return strcmp(x->address, y->address);
 }
 
-void listing_finish(struct listing *list)
+void locus_listing_finish(struct listing *list)
 {
     qsort(list->items, list->count, sizeof(list->items[0]), by_address);
     for (size_t i = 0; i < list->count; i++) {
@@ -68,7 +68,7 @@ void listing_finish(struct listing *list)
     }
 }
 
-void listing_free(void *ctx, void *value)
+void locus_listing_free(void *ctx, void *value)
 {
     struct listing *list = value;
 
@@ -196,7 +196,7 @@ static int start_coalescers(struct locus_registry *registry)
     size_t slots = (size_t)config->concurrency * config->max_batch;
     struct locus_coalescer_config coalescer = {
         .batch = read_batch,
-        .free_value = listing_free,
+        .free_value = locus_listing_free,
         .ctx = registry,
         .concurrency = config->concurrency,
         .max_batch = config->max_batch,
@@ -314,9 +314,9 @@ void locus_registry_close(struct locus_registry *registry)
 static int wrap_list(struct locus_registry *registry, struct listing *list,
                      struct locus_result **out)
 {
-    *out = locus_result_wrap(&registry->hooks, list, listing_free, NULL);
+    *out = locus_result_wrap(&registry->hooks, list, locus_listing_free, NULL);
     if (*out == NULL) {
-        listing_free(NULL, list);
+        locus_listing_free(NULL, list);
         return LOCUS_ENOMEM;
     }
     return LOCUS_OK;
@@ -379,7 +379,7 @@ static void free_names(void *ctx, void *value)
     struct name_block *block = value;
     struct locus_allocator hooks = block->hooks;
 
-    listing_free(ctx, block->list);
+    locus_listing_free(ctx, block->list);
     memory_release(&hooks, block, block->size_bytes);
 }
 
@@ -415,7 +415,7 @@ int locus_registry_list_clusters(struct locus_registry *registry,
 free_block:
     memory_release(&registry->hooks, block, size);
 free_list:
-    listing_free(NULL, list);
+    locus_listing_free(NULL, list);
     return LOCUS_ENOMEM;
 }
 

@@ -153,19 +153,19 @@ static int read_cluster(struct mem_registry *m, struct registry_read *read)
     if (cluster == NULL) {
         return LOCUS_ENOENT;
     }
-    read->list =
-        listing_make(&m->hooks, HASH_COUNT(cluster->endpoints), cluster->text_bytes);
+    read->list = locus_listing_make(&m->hooks, HASH_COUNT(cluster->endpoints),
+                                    cluster->text_bytes);
     if (read->list == NULL) {
         return LOCUS_ENOMEM;
     }
     for (struct endpoint *e = cluster->endpoints; e != NULL; e = e->hh.next) {
-        listing_add(read->list,
-                    (struct locus_endpoint){
-                        .weight = e->weight,
-                        .healthy = e->healthy,
-                        .since_ns = e->since_ns,
-                    },
-                    e->address, e->length);
+        locus_listing_add(read->list,
+                          (struct locus_endpoint){
+                              .weight = e->weight,
+                              .healthy = e->healthy,
+                              .since_ns = e->since_ns,
+                          },
+                          e->address, e->length);
     }
     read->list->size = cluster->size;
     return LOCUS_OK;
@@ -182,7 +182,7 @@ static void mem_read(void *self, struct registry_read *reads, size_t count)
     pthread_mutex_unlock(&m->lock);
     for (size_t i = 0; i < count; i++) {
         if (reads[i].status == LOCUS_OK) {
-            listing_finish(reads[i].list);
+            locus_listing_finish(reads[i].list);
         }
     }
 }
@@ -192,16 +192,16 @@ static int mem_clusters(void *self, struct listing **out)
     struct mem_registry *m = self;
 
     pthread_mutex_lock(&m->lock);
-    *out = listing_make(&m->hooks, HASH_COUNT(m->clusters), m->text_bytes);
+    *out = locus_listing_make(&m->hooks, HASH_COUNT(m->clusters), m->text_bytes);
     for (struct cluster *c = *out != NULL ? m->clusters : NULL; c != NULL;
          c = c->hh.next) {
-        listing_add(*out, (struct locus_endpoint){0}, c->name, c->length);
+        locus_listing_add(*out, (struct locus_endpoint){0}, c->name, c->length);
     }
     pthread_mutex_unlock(&m->lock);
     if (*out == NULL) {
         return LOCUS_ENOMEM;
     }
-    listing_finish(*out);
+    locus_listing_finish(*out);
     return LOCUS_OK;
 }
 

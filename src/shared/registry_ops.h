@@ -24,15 +24,15 @@ struct listing {
 
 /* Room for count endpoints whose addresses have text_bytes in all, NULs included; NULL when
  * there is none. */
-struct listing *listing_make(const struct locus_allocator *hooks, size_t count,
-                             size_t text_bytes);
+struct listing *locus_listing_make(const struct locus_allocator *hooks, size_t count,
+                                   size_t text_bytes);
 /* Adds one, within that room. Its address is the length bytes at address, copied. */
-void listing_add(struct listing *list, struct locus_endpoint endpoint,
-                 const char *address, size_t length);
+void locus_listing_add(struct listing *list, struct locus_endpoint endpoint,
+                       const char *address, size_t length);
 /* Brings it in order, and counts the live ones. */
-void listing_finish(struct listing *list);
+void locus_listing_finish(struct listing *list);
 /* A locus_value_free_fn; NULL is fine. */
-void listing_free(void *ctx, void *list);
+void locus_listing_free(void *ctx, void *value);
 
 static inline bool is_live(uint32_t weight, bool healthy)
 {

@@ -283,10 +283,10 @@ static bool fill_listing(struct listing *list, const struct locus_redis_reply *f
         } else if (!parse_endpoint(value, &endpoint)) {
             return false;
         } else {
-            listing_add(list, endpoint, text, length);
+            locus_listing_add(list, endpoint, text, length);
         }
     }
-    listing_finish(list);
+    locus_listing_finish(list);
     return true;
 }
 
@@ -310,12 +310,12 @@ static int read_reply(struct redis_registry *r, const struct locus_redis_reply *
         }
         text_bytes += length + 1;
     }
-    struct listing *list = listing_make(&r->hooks, count / 2, text_bytes);
+    struct listing *list = locus_listing_make(&r->hooks, count / 2, text_bytes);
     if (list == NULL) {
         return LOCUS_ENOMEM;
     }
     if (!fill_listing(list, fields)) {
-        listing_free(NULL, list);
+        locus_listing_free(NULL, list);
         return LOCUS_EFORMAT;
     }
     *out = list;
@@ -395,16 +395,16 @@ static int redis_clusters(void *self, struct listing **out)
     if (status != LOCUS_OK) {
         goto free_reply;
     }
-    *out = listing_make(&r->hooks, locus_reply_count(reply), text_bytes);
+    *out = locus_listing_make(&r->hooks, locus_reply_count(reply), text_bytes);
     if (*out == NULL) {
         status = LOCUS_ENOMEM;
         goto free_reply;
     }
     for (size_t i = 0; i < locus_reply_count(reply); i++) {
         const char *text = locus_reply_text(locus_reply_at(reply, i), &length);
-        listing_add(*out, (struct locus_endpoint){0}, text, length);
+        locus_listing_add(*out, (struct locus_endpoint){0}, text, length);
     }
-    listing_finish(*out);
+    locus_listing_finish(*out);
 
 free_reply:
     locus_reply_free(reply);

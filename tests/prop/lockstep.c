@@ -65,6 +65,8 @@ static const struct profile profiles[] = {
                 [OP_BACK] = 1,
                 [OP_SCHED] = 1,
                 [OP_EXPIRE] = 2,
+                [OP_DICE] = 1,
+                [OP_WHEEL] = 1,
                 [OP_STRAY] = 1},
     },
     {

@@ -840,6 +840,9 @@ static bool do_time(struct pair *p, const struct op *op)
 {
     uint64_t tick_ns = p->config.service.tick_ns;
     uint64_t until_ns = p->now_ns + (uint64_t)op->n * tick_ns;
+    if (op->small & 2 && model_due(p->m) != MODEL_NEVER) {
+        until_ns = (uint64_t)model_due(p->m) * tick_ns;
+    }
     while (model_due(p->m) <= ticks(p, until_ns)) {
         p->now_ns = (uint64_t)model_due(p->m) * tick_ns;
         model_advance(p->m, model_due(p->m));
@@ -886,6 +889,20 @@ static bool do_expire(struct pair *p, const struct op *op)
     return true;
 }
 
+static bool do_dice(struct pair *p, const struct op *op)
+{
+    p->m->dice = op->a;
+    locus_service_set_seed(p->svc, op->a);
+    return true;
+}
+
+static bool do_wheel(struct pair *p, const struct op *op)
+{
+    p->m->rules.timer_wheel = op->small & 1;
+    locus_service_set_timer_wheel(p->svc, op->small & 1);
+    return true;
+}
+
 static bool apply(struct pair *p, const struct op *op)
 {
     switch (op->kind) {
@@ -919,6 +936,10 @@ static bool apply(struct pair *p, const struct op *op)
         return do_sched(p, op);
     case OP_EXPIRE:
         return do_expire(p, op);
+    case OP_DICE:
+        return do_dice(p, op);
+    case OP_WHEEL:
+        return do_wheel(p, op);
     case OP_STRAY:
         return do_stray(p);
     case OP_KINDS:
@@ -942,7 +963,7 @@ void op_print(FILE *out, const struct op *op)
         [OP_EDIT] = "edit",       [OP_WEIGHT] = "weight", [OP_REMOVE] = "remove",
         [OP_COUNTS] = "counts",   [OP_TIME] = "time",     [OP_LATE] = "late",
         [OP_BACK] = "back",       [OP_SCHED] = "sched",   [OP_EXPIRE] = "expire",
-        [OP_STRAY] = "stray",
+        [OP_DICE] = "dice",       [OP_WHEEL] = "wheel",   [OP_STRAY] = "stray",
     };
     fprintf(out,
             "%-8s small=%" PRIu32 " a=%" PRIu32 " b=%" PRIu32 " c=%" PRIu32

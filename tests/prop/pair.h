@@ -23,13 +23,16 @@ enum op_kind {
     OP_ADD,     /* a address, b weight, c upper, n lower threshold */
     OP_EDIT,    /* a place in the list, b c n as above */
     OP_WEIGHT,  /* a place in the list, b weight */
-    OP_REMOVE,  /* a place in the list */
+    OP_REMOVE,  /* a place in the list; small: 1 what it leaves is purged at once */
     OP_COUNTS,  /* a server slot, b active, c inactive */
-    OP_TIME,    /* n ticks pass, timers fire; c: budget of a slice, 0: no bound */
+    OP_TIME,    /* n ticks pass, timers fire; c: budget of a slice, 0: no bound;
+                   small: 2 up to the next timer exactly, whatever n is */
     OP_LATE,    /* n ticks pass without a look at the timers, then one tick */
     OP_BACK,    /* as OP_CONNECT, with a clock n ticks behind */
     OP_SCHED,   /* a scheduler, b flags */
     OP_EXPIRE,  /* n ticks */
+    OP_DICE,    /* a seed */
+    OP_WHEEL,   /* small: 1 timers are rounded as by the kernel's wheel from now on */
     OP_STRAY,   /* calls with a server that there is not */
     OP_KINDS
 };

@@ -97,6 +97,8 @@ static void random_time(uint64_t *random, const struct profile *profile, uint32_
                         struct op *op)
 {
     static const uint32_t budgets[] = {0, 0, 1, 7, 100, 5000};
+    /* Ages that are exactly a multiple of the interval meet every comparison's edge. */
+    op->small = random_percent(random, 25) ? 2 : 0;
     op->n = random_ticks(random, profile->long_steps, hz);
     op->c = stream_one_of(random, budgets, profile->destinations > 1000000 ? 2 : 6);
 }
@@ -169,6 +171,8 @@ struct op stream_op(uint64_t *random, const struct profile *profile,
     case OP_MOVE:
     case OP_CLOSE:
     case OP_REMOVE:
+    case OP_DICE:
+    case OP_WHEEL:
     case OP_STRAY:
     case OP_KINDS:
         break;

@@ -45,9 +45,9 @@ static void converse(struct fake_server *server, int fd)
 {
     char sink[65536];
 
-    while (server->manner != FAKE_CLOSE && readable(server, fd) &&
+    while (atomic_load(&server->manner) != FAKE_CLOSE && readable(server, fd) &&
            recv(fd, sink, sizeof(sink), 0) > 0) {
-        switch (server->manner) {
+        switch (atomic_load(&server->manner)) {
         case FAKE_ANSWER:
             say(fd, server->bytes, server->length);
             break;
@@ -88,7 +88,7 @@ void fake_server_start(struct fake_server *server, enum fake_manner manner,
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     memset(server, 0, sizeof(*server));
-    server->manner = manner;
+    atomic_store(&server->manner, manner);
     server->bytes = bytes;
     server->length = length;
     snprintf(server->folder, sizeof(server->folder), "/tmp/locus-fake-XXXXXX");

@@ -25,7 +25,7 @@ struct fake_server {
     char folder[64];
     const char *bytes;
     size_t length;
-    enum fake_manner manner;
+    _Atomic(enum fake_manner) manner; /* may be changed while it serves */
     int listening;
     atomic_bool stop;
     atomic_uint connections;

@@ -1114,10 +1114,10 @@ START_TEST(percentiles_are_at_most_an_eighth_too_high)
         state ^= state >> 7;
         state ^= state << 17;
         values[i] = state >> (state % 64);
-        histogram_add(&h, values[i]);
+        locus_histogram_add(&h, values[i]);
     }
     qsort(values, 5000, sizeof(values[0]), compare_u64);
-    histogram_read(&h, &d);
+    locus_histogram_read(&h, &d);
     const uint64_t exact[] = {values[2499], values[4499], values[4949]};
     const uint64_t shown[] = {d.p50, d.p90, d.p99};
     for (int i = 0; i < 3; i++) {
@@ -1131,7 +1131,7 @@ START_TEST(percentiles_are_at_most_an_eighth_too_high)
         while (below < 5000 && values[below] < (uint64_t)1 << power) {
             below++;
         }
-        ck_assert_uint_eq(histogram_below(&h, power), below);
+        ck_assert_uint_eq(locus_histogram_below(&h, power), below);
     }
 }
 END_TEST
@@ -1141,11 +1141,11 @@ START_TEST(a_histogram_holds_the_ends_of_the_range)
     struct histogram h = {0};
     struct locus_distribution d;
 
-    histogram_read(&h, &d);
+    locus_histogram_read(&h, &d);
     ck_assert_uint_eq(d.count + d.p50 + d.p99 + d.max, 0);
-    histogram_add(&h, 0);
-    histogram_add(&h, UINT64_MAX);
-    histogram_read(&h, &d);
+    locus_histogram_add(&h, 0);
+    locus_histogram_add(&h, UINT64_MAX);
+    locus_histogram_read(&h, &d);
     ck_assert_uint_eq(d.p50, 0);
     ck_assert_uint_eq(d.p99, UINT64_MAX);
     ck_assert_uint_eq(d.max, UINT64_MAX);

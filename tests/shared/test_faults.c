@@ -287,13 +287,12 @@ END_TEST
 
 START_TEST(a_server_that_drips_a_byte_now_and_then_does_not_hold_a_caller)
 {
+    static const char endless[] =
+        "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     struct fake_server fake;
     char member[LOCUS_POOL_MEMBER_SIZE];
 
-    fake_server_start(&fake, FAKE_DRIP, "$", 1);
-    fake.bytes =
-        "$40\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-    fake.length = 60;
+    fake_server_start(&fake, FAKE_DRIP, endless, sizeof(endless) - 1);
     struct locus_pool *pool = open_hasty(fake.uri);
     ck_assert_int_ne(locus_pool_pick(pool, member), LOCUS_OK);
     locus_pool_close(pool);
@@ -312,7 +311,7 @@ START_TEST(a_pick_that_was_sent_and_not_answered_is_ambiguous)
     fake_server_start(&fake, FAKE_ANSWER, sha, sizeof(sha) - 1);
     struct locus_pool *pool = open_hasty(fake.uri);
     ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_EFORMAT); /* a SHA, no pick */
-    fake.manner = _i == 0 ? FAKE_HANG_UP : FAKE_SILENT;
+    atomic_store(&fake.manner, _i == 0 ? FAKE_HANG_UP : FAKE_SILENT);
     ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_EAMBIGUOUS);
     locus_pool_get_stats(pool, &stats);
     ck_assert_uint_eq(stats.ambiguous, 1);

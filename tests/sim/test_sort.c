@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "../engine/suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "sort.h"
+
+/* bytes holds the number of the record, by which the order of equal starts is seen. */
+static void add(struct sorter *sorter, uint64_t start_ns, uint64_t number)
+{
+    struct record record = {.start_ns = start_ns, .bytes = number};
+
+    ck_assert(sorter_add(sorter, &record));
+}
+
+static void check_order(struct sorter *sorter, uint64_t count)
+{
+    struct record batch[100];
+    struct record last = {0};
+    uint64_t seen = 0;
+    ssize_t got;
+
+    while ((got = sorter_next(sorter, batch, 1 + seen % 100)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            ck_assert_uint_ge(batch[i].start_ns, last.start_ns);
+            if (seen > 0 && batch[i].start_ns == last.start_ns) {
+                ck_assert_uint_gt(batch[i].bytes, last.bytes);
+            }
+            last = batch[i];
+            seen++;
+        }
+    }
+    ck_assert_int_eq(got, 0);
+    ck_assert_uint_eq(seen, count);
+}
+
+static const struct {
+    uint64_t memory_bytes;
+    uint64_t count;
+    uint64_t range_ns; /* starts are below it: few different ones, or many */
+} sizes[] = {
+    {0, 0, 1},
+    {0, 1, 1},
+    {0, 5000, 10},
+    {0, 5000, UINT64_MAX},
+    {1, 683, 100},
+    {1, 20000, 7},
+    {1, 20000, 1 << 30},
+    {1, 100000, UINT64_MAX},
+    {1 << 20, 100000, 1000},
+    {1, 20000, 1},
+};
+
+START_TEST(records_come_in_order_and_equal_starts_as_they_were_added)
+{
+    struct sorter *sorter = sorter_create(sizes[_i].memory_bytes);
+    uint64_t random = (uint64_t)_i + 1;
+
+    for (uint64_t n = 0; n < sizes[_i].count; n++) {
+        add(sorter, next_random(&random) % sizes[_i].range_ns, n);
+    }
+    ck_assert(sorter_finish(sorter));
+    check_order(sorter, sizes[_i].count);
+    ck_assert(sorter_rewind(sorter));
+    check_order(sorter, sizes[_i].count);
+    bool fits =
+        sizes[_i].count <= (sizes[_i].memory_bytes == 1 ? 65536u : 1u << 20) / 96 ||
+        sizes[_i].memory_bytes == 0;
+    ck_assert_uint_eq(sorter_spilled_bytes(sorter) == 0, fits);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+START_TEST(many_runs_are_merged_in_several_passes)
+{
+    struct sorter *sorter = sorter_create(1);
+    uint64_t random = 1;
+    uint64_t count = 60000; /* 88 runs, of which 10 are merged at a time */
+
+    for (uint64_t n = 0; n < count; n++) {
+        add(sorter, next_random(&random) % 1000, n);
+    }
+    ck_assert(sorter_finish(sorter));
+    ck_assert_uint_ge(sorter_spilled_bytes(sorter), 2 * count * sizeof(struct record));
+    check_order(sorter, count);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_an_error)
+{
+    struct rlimit limit = {1 << 16, 1 << 16};
+    struct sorter *sorter = sorter_create(1);
+    struct record record = {0};
+    bool ok = true;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (int i = 0; i < 10000 && ok; i++) {
+        ok = sorter_add(sorter, &record);
+    }
+    ck_assert(!ok);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+START_TEST(a_folder_that_is_none_is_an_error)
+{
+    struct sorter *sorter = sorter_create(1);
+    struct record record = {0};
+    bool ok = true;
+
+    setenv("TMPDIR", "/dev/null/nowhere", 1);
+    for (int i = 0; i < 10000 && ok; i++) {
+        ok = sorter_add(sorter, &record);
+    }
+    ck_assert(!ok);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sort");
+    TCase *tcase = tcase_create("sort");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase,
+                        records_come_in_order_and_equal_starts_as_they_were_added, 0,
+                        (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(tcase, many_runs_are_merged_in_several_passes);
+    tcase_add_test(tcase, a_full_disk_is_an_error);
+    tcase_add_test(tcase, a_folder_that_is_none_is_an_error);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
