@@ -179,6 +179,16 @@ static int choose_interval(struct replay *replay)
     return EXIT_OK;
 }
 
+/* 0 of the engine is the default; 0 of the command line is no time at all, and one
+ * nanosecond is less than a tick. */
+static int64_t expiration(uint64_t ns)
+{
+    if (ns == 0) {
+        return 1;
+    }
+    return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
 static int make_engine(struct replay *replay, size_t i)
 {
     const struct replay_args *args = &replay->args;
@@ -186,8 +196,7 @@ static int make_engine(struct replay *replay, size_t i)
         .policy = &replay->policies[i],
         .rules = replay->setup.rules,
         .family = replay->session.source.family,
-        .expiration_ns =
-            args->expiration_ns > INT64_MAX ? INT64_MAX : (int64_t)args->expiration_ns,
+        .expiration_ns = expiration(args->expiration_ns),
         .max_entries = (uint32_t)args->max_entries,
         .seed = args->setup.seed,
         .servers = &replay->setup.servers,
