@@ -102,6 +102,12 @@ static uint64_t first_place(const struct destmap *map, uint64_t index)
     return index & ~(places(map, index) - 1);
 }
 
+/* The first place of the segment that a hash belongs to: where it is counted. */
+static uint64_t home_place(const struct destmap *map, uint64_t hash)
+{
+    return first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+}
+
 void locus_destmap_fini(struct destmap *map)
 {
     uint64_t directory = (uint64_t)1 << map->depth;
@@ -266,8 +272,7 @@ static bool split(struct destmap *map, uint64_t hash)
     if (destmap_segment(map, hash)->depth == map->depth && !double_directory(map)) {
         return false;
     }
-    uint64_t first =
-        first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    uint64_t first = home_place(map, hash);
     uint64_t half = places(map, first) / 2;
     struct segment old = map->directory[first];
     struct segment high = {.depth = (uint8_t)(old.depth + 1)};
@@ -312,8 +317,7 @@ static bool make_directory(struct destmap *map)
 /* More room where a hash belongs. */
 static bool grow(struct destmap *map, uint64_t hash)
 {
-    uint64_t first =
-        first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
+    uint64_t first = home_place(map, hash);
     const struct segment *segment = &map->directory[first];
     uint32_t wanted = slots_for(map, segment->used + 1u);
 
@@ -354,7 +358,7 @@ void locus_destmap_reserve(struct destmap *map, uint64_t entries)
 static struct dest *find_room(struct destmap *map, uint64_t hash)
 {
     struct segment *segment = destmap_segment(map, hash);
-    uint64_t first = first_place(map, (uint64_t)(segment - map->directory));
+    uint64_t first = home_place(map, hash);
     uint64_t limit = (uint64_t)segment->slot_count * load_percent(map) / 100;
 
     if (map->directory[first].used >= limit) {
@@ -390,9 +394,7 @@ struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *ke
         dest->ipv4 = key->ipv4;
     }
     dest->ref = ref;
-    map->directory[first_place(map,
-                               (uint64_t)(destmap_segment(map, hash) - map->directory))]
-        .used++;
+    map->directory[home_place(map, hash)].used++;
     map->count++;
     return dest;
 }
@@ -420,11 +422,11 @@ static void close_gap(const struct destmap *map, const struct segment *segment,
 
 void locus_destmap_remove(struct destmap *map, struct dest *dest)
 {
-    struct segment *segment = destmap_segment(map, dest_hash(map, dest));
+    uint64_t first = home_place(map, dest_hash(map, dest));
 
-    map->directory[first_place(map, (uint64_t)(segment - map->directory))].used--;
+    map->directory[first].used--;
     map->count--;
-    close_gap(map, segment, dest);
+    close_gap(map, &map->directory[first], dest);
 }
 
 const struct dest *locus_destmap_next(const struct destmap *map,
@@ -458,7 +460,7 @@ static uint64_t walk_segment(const struct destmap *map, struct destmap_walk *wal
         walk->position = slots_in_all(segment->slot_count);
         walk->removed = false;
     }
-    return first_place(map, (uint64_t)(segment - map->directory));
+    return home_place(map, walk->below - 1);
 }
 
 /* Done with a segment: give memory back if it holds less than half of what it could. */

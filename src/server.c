@@ -27,8 +27,6 @@ static void list_push(struct locus_service *svc, struct server_list *list,
     s->next = list->head;
     if (list->head != LOCUS_NO_SERVER) {
         svc->servers[list->head].prev = slot;
-    } else {
-        list->tail = slot;
     }
     list->head = slot;
     list->count++;
@@ -47,8 +45,6 @@ static void list_remove(struct locus_service *svc, struct server_list *list,
     }
     if (s->next != LOCUS_NO_SERVER) {
         svc->servers[s->next].prev = s->prev;
-    } else {
-        list->tail = s->prev;
     }
     list->count--;
 }

@@ -37,7 +37,7 @@ void locus_set_tick(struct locus_service *svc, uint64_t now_ns)
                            : UINT64_MAX;
 }
 
-int64_t locus_ticks(const struct locus_service *svc, int64_t ns)
+static int64_t ticks_of(const struct locus_service *svc, int64_t ns)
 {
     int64_t unit = svc->tick_ns > INT64_MAX ? INT64_MAX : (int64_t)svc->tick_ns;
 
@@ -84,6 +84,14 @@ static struct load_rule load_of(const struct locus_service *svc,
         .per_active = svc->rules.active_cost, .per_inactive = 1, .weighted = true};
 }
 
+/* Memory for its state; there may be none to have. */
+static int make_state(const struct locus_allocator *allocator,
+                      const struct sched_ops *ops, void **state)
+{
+    *state = ops->state_size > 0 ? alloc_zeroed(allocator, ops->state_size) : NULL;
+    return *state == NULL && ops->state_size > 0 ? LOCUS_ENOMEM : LOCUS_OK;
+}
+
 static void stop_scheduler(struct locus_service *svc)
 {
     if (svc->ops->fini != NULL) {
@@ -125,11 +133,9 @@ int locus_service_set_scheduler(struct locus_service *svc, const char *name,
         return LOCUS_EINVAL;
     }
     if (ops != svc->ops) {
-        if (ops->state_size > 0) {
-            state = alloc_zeroed(&svc->allocator, ops->state_size);
-            if (state == NULL) {
-                return LOCUS_ENOMEM;
-            }
+        int status = make_state(&svc->allocator, ops, &state);
+        if (status != LOCUS_OK) {
+            return status;
         }
         clock_set(svc, now_ns);
         stop_scheduler(svc);
@@ -180,7 +186,7 @@ static void configure(struct locus_service *svc,
                                           : EXPIRATION_NS_DEFAULT);
     svc->set_decay = svc->rules.set_decay_ns > INT64_MAX
                          ? INT64_MAX
-                         : locus_ticks(svc, (int64_t)svc->rules.set_decay_ns);
+                         : ticks_of(svc, (int64_t)svc->rules.set_decay_ns);
     if (config->max_entries != 0) {
         svc->rules.max_entries = config->max_entries;
         svc->rules.soft_entries = config->max_entries - config->max_entries / 3;
@@ -188,7 +194,7 @@ static void configure(struct locus_service *svc,
     svc->expected_entries = config->expected_entries;
     svc->map_load_percent = config->map_load_percent;
     svc->unused = svc->trash_cursor = LOCUS_NO_SERVER;
-    svc->list = svc->trash = (struct server_list){LOCUS_NO_SERVER, LOCUS_NO_SERVER, 0};
+    svc->list = svc->trash = (struct server_list){LOCUS_NO_SERVER, 0};
     svc->next_rank = 1; /* above that of nobody */
     svc->trash_timer.due = LOCUS_NEVER;
     svc->flags = config->scheduler_flags;
@@ -215,12 +221,10 @@ int locus_service_create(const struct locus_service_config *config,
     if (svc == NULL) {
         return LOCUS_ENOMEM;
     }
-    if (ops->state_size > 0) {
-        state = alloc_zeroed(allocator, ops->state_size);
-        if (state == NULL) {
-            release(allocator, svc, sizeof(*svc));
-            return LOCUS_ENOMEM;
-        }
+    status = make_state(allocator, ops, &state);
+    if (status != LOCUS_OK) {
+        release(allocator, svc, sizeof(*svc));
+        return status;
     }
     svc->allocator = *allocator;
     svc->rules = *rules;
@@ -248,7 +252,7 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
     } else if (expiration_ns < -EXPIRATION_NS_MAX) {
         expiration_ns = -EXPIRATION_NS_MAX;
     }
-    svc->expiration = locus_ticks(svc, expiration_ns);
+    svc->expiration = ticks_of(svc, expiration_ns);
 }
 
 void locus_service_set_seed(struct locus_service *svc, uint64_t seed)

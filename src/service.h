@@ -63,9 +63,9 @@ struct identity {
     uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
 };
 
-/* The place of a server in a list of slots: ends are LOCUS_NO_SERVER. */
+/* A list of slots, linked through next and prev; its ends are LOCUS_NO_SERVER. */
 struct server_list {
-    uint32_t head, tail;
+    uint32_t head;
     uint32_t count;
 };
 
@@ -139,7 +139,6 @@ static inline void clock_set(struct locus_service *svc, uint64_t now_ns)
 
 /* Arms a timer to fire after that many ns, as the rules round it. */
 void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns);
-int64_t locus_ticks(const struct locus_service *svc, int64_t ns);
 
 static inline uint32_t tick32(const struct locus_service *svc)
 {

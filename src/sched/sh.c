@@ -8,43 +8,9 @@
  */
 #include "table.h"
 
-enum { BUCKET_BITS = 8, BUCKETS = 1 << BUCKET_BITS };
-
-struct state {
-    uint32_t buckets[BUCKETS];
-};
-
-static void deal(struct locus_service *svc)
-{
-    struct state *st = svc->state;
-    uint32_t server = svc->list.head, dealt = 0;
-
-    table_clear(svc, st->buckets, BUCKETS);
-    for (uint32_t i = 0; i < BUCKETS && svc->list.count > 0; i++) {
-        table_set(svc, st->buckets, i, server);
-        if (++dealt >= svc->servers[server].weight) {
-            dealt = 0;
-            server = svc->servers[server].next;
-            if (server == LOCUS_NO_SERVER) {
-                server = svc->list.head;
-            }
-        }
-    }
-}
-
 static void init(struct locus_service *svc)
 {
-    struct state *st = svc->state;
-
-    table_init(st->buckets, BUCKETS);
-    deal(svc);
-}
-
-static void fini(struct locus_service *svc)
-{
-    struct state *st = svc->state;
-
-    table_clear(svc, st->buckets, BUCKETS);
+    buckets_init(svc, true);
 }
 
 static void server_event(struct locus_service *svc, uint32_t server,
@@ -52,15 +18,15 @@ static void server_event(struct locus_service *svc, uint32_t server,
 {
     (void)server;
     (void)event;
-    deal(svc);
+    buckets_deal(svc, true);
 }
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)
 {
-    const struct state *st = svc->state;
+    const struct buckets *buckets = svc->state;
     uint32_t hash = hash_golden(table_client(svc, request), BUCKET_BITS);
-    uint32_t server = st->buckets[hash];
+    uint32_t server = buckets->servers[hash];
 
     (void)pick;
     if (table_usable(svc, server)) {
@@ -69,7 +35,7 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     if (svc->flags & LOCUS_FLAG_FALLBACK) {
         for (uint32_t i = 0; i < BUCKETS; i++) {
             uint32_t offset = (i + hash) % BUCKETS;
-            server = st->buckets[(offset + hash) % BUCKETS];
+            server = buckets->servers[(offset + hash) % BUCKETS];
             if (table_usable(svc, server)) {
                 return server;
             }
@@ -78,20 +44,13 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     return LOCUS_NO_SERVER;
 }
 
-static void describe(const struct locus_service *svc, locus_value_fn *visit, void *arg)
-{
-    const struct state *st = svc->state;
-
-    table_describe(st->buckets, BUCKETS, visit, arg);
-}
-
 const struct sched_ops locus_sched_sh = {
     .name = "sh",
     .about = "source hashing: 256 buckets by weight",
-    .state_size = sizeof(struct state),
+    .state_size = sizeof(struct buckets),
     .init = init,
-    .fini = fini,
+    .fini = buckets_fini,
     .server_event = server_event,
     .schedule = schedule,
-    .describe = describe,
+    .describe = buckets_describe,
 };
