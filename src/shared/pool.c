@@ -15,6 +15,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "scheme.h"
+
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -284,10 +286,7 @@ static const struct pool_ops *ops_for(const char *uri)
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        size_t length = strlen(kinds[i]->scheme);
-        /* "mem:" is the whole URI, "redis" the beginning of three schemes. */
-        if (strncmp(uri, kinds[i]->scheme, length) == 0 &&
-            (kinds[i]->scheme[length - 1] != ':' || uri[length] == '\0')) {
+        if (uri_has_scheme(uri, kinds[i]->scheme)) {
             return kinds[i];
         }
     }

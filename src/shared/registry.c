@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "coalesce_result.h"
+#include "scheme.h"
 
 enum { DEFAULT_CONCURRENCY = 2, DEFAULT_MAX_BATCH = 64 };
 
@@ -172,10 +173,7 @@ static const struct registry_ops *ops_for(const char *uri)
     };
 
     for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
-        size_t length = strlen(homes[i]->scheme);
-        /* "mem:" is the whole URI, "redis" the beginning of three schemes. */
-        if (strncmp(uri, homes[i]->scheme, length) == 0 &&
-            (homes[i]->scheme[length - 1] != ':' || uri[length] == '\0')) {
+        if (uri_has_scheme(uri, homes[i]->scheme)) {
             return homes[i];
         }
     }
