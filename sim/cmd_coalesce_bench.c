@@ -24,6 +24,7 @@
 #include <locus/pool.h>
 
 #include "command.h"
+#include "output.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -382,13 +383,7 @@ static int print_json(const struct line *l)
         (json_int_t)l->figures.queued_max, "shared", (json_int_t)l->figures.shared,
         "lost", (json_int_t)l->lost);
 
-    if (object == NULL || json_dumpf(object, stdout, JSON_COMPACT) != 0) {
-        json_decref(object);
-        return no_memory();
-    }
-    json_decref(object);
-    putchar('\n');
-    return EXIT_OK;
+    return output_json_line("coalesce-bench", object);
 }
 
 /* Keeps up with the rate, loses nothing: then by p99, and by fewer batches where p99 is

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,9 @@
 #include <locus/pool.h>
 
 #include "command.h"
+#include "output.h"
 #include "pool/import.h"
+#include "progress.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -110,14 +111,6 @@ static const struct option_spec options[] = {
     {.name = NULL},
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
-
 /* What went wrong, on stderr; the exit code for it. */
 static int failure(const struct session *s, const char *what, int status)
 {
@@ -138,17 +131,9 @@ static int failure(const struct session *s, const char *what, int status)
     return status == LOCUS_EINVAL || status == LOCUS_ERANGE ? EXIT_USAGE : EXIT_RUNTIME;
 }
 
-/* Prints and frees a JSON object; memory that ran out while it was made shows as NULL. */
 static int print_json(json_t *object)
 {
-    if (object == NULL || json_dumpf(object, stdout, JSON_COMPACT) != 0) {
-        json_decref(object);
-        fprintf(stderr, "locus pool: cannot print JSON\n");
-        return EXIT_RUNTIME;
-    }
-    json_decref(object);
-    putchar('\n');
-    return EXIT_OK;
+    return output_json_line("pool", object);
 }
 
 static int parse_start(const char *text, enum locus_pool_start *start, uint64_t *value)
@@ -591,15 +576,14 @@ static uint64_t rate_of(uint64_t before, uint64_t after, uint64_t time_ns)
 
 static int run_watch(const struct session *s)
 {
-    const struct sigaction interrupt = {.sa_handler = on_interrupt};
     const struct timespec pause = {
         .tv_sec = (time_t)(s->options->interval_ns / NS_PER_S),
         .tv_nsec = (long)(s->options->interval_ns % NS_PER_S),
     };
     uint64_t before = 0, seen_ns = 0;
 
-    sigaction(SIGINT, &interrupt, NULL);
-    for (uint64_t round = 1; interrupted == 0; round++) {
+    progress_catch_interrupt();
+    for (uint64_t round = 1; progress_stop == 0; round++) {
         struct locus_pool_list *list;
         int status = locus_pool_list(s->pool, &list);
         if (status != LOCUS_OK) {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,8 @@
 #include <locus/registry.h>
 
 #include "command.h"
+#include "output.h"
+#include "progress.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -80,14 +81,6 @@ static const struct option_spec options[] = {
     {.name = NULL},
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
-
 /* What went wrong, on stderr; the exit code for it. */
 static int failure(const struct session *s, const char *what, int status)
 {
@@ -112,17 +105,9 @@ static int no_memory(void)
     return EXIT_RUNTIME;
 }
 
-/* Prints and frees a JSON object; memory that ran out while it was made shows as NULL. */
 static int print_json(json_t *object)
 {
-    if (object == NULL || json_dumpf(object, stdout, JSON_COMPACT) != 0) {
-        json_decref(object);
-        fprintf(stderr, "locus registry: cannot print JSON\n");
-        return EXIT_RUNTIME;
-    }
-    json_decref(object);
-    putchar('\n');
-    return EXIT_OK;
+    return output_json_line("registry", object);
 }
 
 /* ---- single changes -------------------------------------------------------------- */
@@ -533,7 +518,6 @@ static int print_differences(const struct session *s, const struct look *before,
 
 static int run_watch(const struct session *s)
 {
-    const struct sigaction interrupt = {.sa_handler = on_interrupt};
     const struct timespec pause = {
         .tv_sec = (time_t)(s->options->interval_ns / NS_PER_S),
         .tv_nsec = (long)(s->options->interval_ns % NS_PER_S),
@@ -541,8 +525,8 @@ static int run_watch(const struct session *s)
     struct look before = {0}, after = {0};
     int code = EXIT_OK;
 
-    sigaction(SIGINT, &interrupt, NULL);
-    for (uint64_t round = 1; interrupted == 0; round++) {
+    progress_catch_interrupt();
+    for (uint64_t round = 1; progress_stop == 0; round++) {
         code = each_cluster(s, look_at, &after);
         if (code == EXIT_OK && after.count > 0) {
             qsort(after.items, after.count, sizeof(after.items[0]), by_key);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "command.h"
+
 FILE *output_open(const char *command, const char *path)
 {
     if (strcmp(path, "-") == 0) {
@@ -31,4 +33,16 @@ bool output_close(const char *command, const char *path, FILE *file)
                 strerror(error));
     }
     return !failed;
+}
+
+int output_json_line(const char *command, json_t *object)
+{
+    if (object == NULL || json_dumpf(object, stdout, JSON_COMPACT) != 0) {
+        json_decref(object);
+        fprintf(stderr, "locus %s: cannot print JSON\n", command);
+        return EXIT_RUNTIME;
+    }
+    json_decref(object);
+    putchar('\n');
+    return EXIT_OK;
 }

@@ -5,9 +5,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 /* Opens a file to write, "-" is stdout; NULL after a line on stderr. */
 FILE *output_open(const char *command, const char *path);
 /* Closes it; false after a line on stderr if anything of it did not arrive. */
 bool output_close(const char *command, const char *path, FILE *file);
+/* Prints a JSON object as one line on stdout and frees it; memory that ran out while it was
+ * made shows as NULL. An exit_code, after a line on stderr. */
+int output_json_line(const char *command, json_t *object);
 
 #endif

@@ -37,7 +37,7 @@ for cmd in cases/*.cmd; do
         fi
     done
     [ "$ok" = ok ] || failed=1
-    echo "$ok $number - $(cat "$cmd")"
+    printf '%s\n' "$ok $number - $(cat "$cmd")"
 done
 echo "1..$number"
 exit $failed
