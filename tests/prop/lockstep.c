@@ -222,8 +222,9 @@ static uint64_t one_of_ns(uint64_t *random, uint64_t a, uint64_t b, uint64_t c)
     return values[random_below(random, 3)];
 }
 
-/* Every choice of a rule set taken by itself. */
-static struct locus_rules mixed_rules(uint64_t *random)
+/* Every choice of a rule set taken by itself. 504 and 4,032 ticks are where the grain of the
+ * timer wheel changes. */
+static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
 {
     static const uint32_t costs[] = {1, 2, 256, 257, 65536};
     static const uint32_t bounds[] = {3, 50, 1000, 24576, UINT32_MAX};
@@ -239,7 +240,8 @@ static struct locus_rules mixed_rules(uint64_t *random)
         .leak_entries = bits & 2,
         .gc_full_every = 1 + random_below(random, 4),
         .gc_strict = bits & 4,
-        .gc_interval_ns = one_of_ns(random, second_ns, 60 * second_ns, 7 * second_ns),
+        .gc_interval_ns =
+            one_of_ns(random, 504 * tick_ns, 60 * second_ns, 4032 * tick_ns),
         .gc_stale_ns = one_of_ns(random, second_ns, 360 * second_ns, 60 * second_ns),
         .spill_counts_total = bits & 8,
         .spill_eligible_only = bits & 16,
@@ -274,13 +276,13 @@ static struct pair *begin(const struct run *run, uint64_t *random, uint32_t *hz)
     static const uint32_t loads[] = {0, 0, 20, 50, 85};
     const struct profile *profile = run->profile;
     struct locus_rules rules;
+    *hz = stream_one_of(random, frequencies, 3);
     if (run->rules == RULE_SETS - 1) {
-        rules = mixed_rules(random);
+        rules = mixed_rules(random, 1000000000 / *hz);
     } else {
         rules = *locus_rules_find(rules_name(run->rules));
         rules.timer_wheel = random_percent(random, 30);
     }
-    *hz = stream_one_of(random, frequencies, 3);
     struct pair_config config = {
         .addresses = profile->addresses,
         .destinations = profile->destinations,

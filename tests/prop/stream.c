@@ -37,7 +37,10 @@ uint32_t stream_weight(uint64_t *random, enum weights style)
     case SMALL_WEIGHTS:
         break;
     }
-    return random_percent(random, 12) ? 0 : 1 + random_below(random, 9);
+    if (random_percent(random, 12)) {
+        return 0;
+    }
+    return 1 + random_below(random, random_percent(random, 8) ? 120 : 9);
 }
 
 static uint32_t random_count(uint64_t *random)
