@@ -275,6 +275,39 @@ START_TEST(wlc_finds_the_one_idle_server_among_65535)
 }
 END_TEST
 
+START_TEST(a_hundred_thousand_sets_grow_and_go)
+{
+    struct locus_rules rules = *locus_rules_find("kernel-classic");
+    rules.soft_entries = UINT32_MAX;
+    struct locus_service *svc = create("lblcr", &rules, 0);
+    struct locus_service_stats stats;
+    uint32_t full = add(svc, 1, 1);
+    poke_counts(svc, full, 5, 0);
+    for (int round = 0; round < 4; round++) {
+        /* Round by round another idle server joins every set. */
+        for (uint32_t dst = 0; dst < 100000; dst++) {
+            MUST(schedule(svc, dst, 0) != LOCUS_NO_SERVER);
+        }
+        uint32_t idle = LOCUS_NO_SERVER;
+        while ((idle = locus_server_next(svc, idle)) != LOCUS_NO_SERVER) {
+            ck_assert_int_eq(locus_server_set_weight(svc, idle, 1), LOCUS_OK);
+            poke_counts(svc, idle, 5, 0);
+        }
+        add(svc, 10 + (uint32_t)round, LOCUS_WEIGHT_MAX);
+    }
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.destinations, 100000);
+    ck_assert_uint_eq(stats.grown, 300000);
+    locus_service_set_expiration(svc, 0);
+    for (uint64_t s = 60; s <= 1800; s += 60) {
+        MUST(locus_tick(svc, s * second_ns, SIZE_MAX));
+    }
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.destinations, 0);
+    locus_service_destroy(svc);
+}
+END_TEST
+
 /* ---- time ------------------------------------------------------------------------ */
 
 static void run_to(struct locus_service *svc, uint64_t now_ns)
@@ -382,6 +415,7 @@ int main(void)
     tcase_add_test(tcase, wrr_jumps_over_weights_that_are_far_apart);
     tcase_add_loop_test(tcase, every_scheduler_works_with_65535_servers, 0, NAMES);
     tcase_add_test(tcase, wlc_finds_the_one_idle_server_among_65535);
+    tcase_add_test(tcase, a_hundred_thousand_sets_grow_and_go);
     tcase_add_test(tcase, ticks_wrap_at_32_bits_unnoticed);
     tcase_add_test(tcase, ages_beyond_the_range_of_ticks_stay_old);
     tcase_add_test(tcase, the_end_of_the_clock_is_far_but_harmless);

@@ -164,6 +164,26 @@ START_TEST(schedulers_and_rules_have_names)
 }
 END_TEST
 
+/* Timers of no length fire at the next tick; those beyond the clock never do. */
+START_TEST(intervals_may_be_nothing_or_for_ever)
+{
+    struct locus_rules rules = *locus_rules_find(NULL);
+    struct locus_service_config config = {.scheduler = "lblc", .rules = &rules};
+    struct locus_service *svc = NULL;
+    rules.gc_interval_ns = 0;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    ck_assert_uint_eq(locus_tick_due(svc), 1000000);
+    ck_assert(locus_tick(svc, second_ns, SIZE_MAX));
+    ck_assert_uint_eq(locus_tick_due(svc), second_ns + 1000000);
+    locus_service_destroy(svc);
+    rules.gc_interval_ns = UINT64_MAX;
+    config.tick_ns = 1;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    ck_assert_uint_eq(locus_tick_due(svc), LOCUS_NEVER);
+    locus_service_destroy(svc);
+}
+END_TEST
+
 START_TEST(an_unknown_scheduler_changes_nothing)
 {
     struct locus_service *svc = create("lblcr", "kernel");
@@ -171,6 +191,10 @@ START_TEST(an_unknown_scheduler_changes_nothing)
     connect_to(svc, 1, 0);
     EXPECT_REFUSED(svc, LOCUS_IPV4, locus_service_set_scheduler(svc, "nosuch", 0, 0),
                    LOCUS_ENOENT);
+    EXPECT_REFUSED(svc, LOCUS_IPV4, locus_service_set_scheduler(svc, "lblcr", 4, 0),
+                   LOCUS_EINVAL);
+    EXPECT_REFUSED(svc, LOCUS_IPV4, locus_service_set_scheduler(svc, "wlc", 4, 0),
+                   LOCUS_EINVAL);
     ck_assert_int_eq(locus_service_set_scheduler(svc, "lblcr", 0, 0), LOCUS_OK);
     struct locus_destination found;
     union locus_key key = {.ipv4 = 1};
@@ -309,6 +333,45 @@ START_TEST(unreferenced_servers_are_freed_after_three_minutes)
     ck_assert_int_eq(locus_server_get(svc, server, &info), LOCUS_ENOENT);
     ck_assert_uint_eq(locus_tick_due(svc), LOCUS_NEVER);
     locus_service_destroy(svc);
+}
+END_TEST
+
+static void run_out_of_trash(struct locus_service *svc)
+{
+    while (locus_tick_due(svc) != LOCUS_NEVER) {
+        ck_assert(locus_tick(svc, locus_tick_due(svc), SIZE_MAX));
+    }
+}
+
+START_TEST(servers_may_leave_the_trash_while_it_is_looked_through_in_slices)
+{
+    for (uint32_t slices = 0; slices < 12; slices++) {
+        struct locus_service *svc = create("wlc", "kernel");
+        struct locus_service_stats stats;
+        for (uint32_t ip = 1; ip <= 10; ip++) {
+            ck_assert_int_eq(locus_server_remove(svc, add(svc, ip, 1), 0), LOCUS_OK);
+        }
+        for (uint64_t s = 60; s <= 120; s += 60) {
+            ck_assert(locus_tick(svc, s * second_ns, SIZE_MAX));
+        }
+        for (uint32_t i = 0; i < slices; i++) {
+            bool done = locus_tick(svc, 180 * second_ns, 1);
+            ck_assert(!done || i >= 9);
+        }
+        /* Some are freed by now, some stand before the cursor, one stands under it. */
+        for (uint32_t ip = 1; ip <= 10; ip += 2) {
+            add(svc, ip, 1);
+        }
+        ck_assert(locus_tick(svc, 180 * second_ns, SIZE_MAX));
+        locus_service_get_stats(svc, &stats);
+        ck_assert_uint_eq(stats.servers, 5);
+        run_out_of_trash(svc);
+        locus_service_get_stats(svc, &stats);
+        ck_assert_uint_eq(stats.servers, 5);
+        ck_assert_uint_eq(stats.trash, 0);
+        ck_assert_uint_eq(locus_trash_next(svc, LOCUS_NO_SERVER), LOCUS_NO_SERVER);
+        locus_service_destroy(svc);
+    }
 }
 END_TEST
 
@@ -545,6 +608,7 @@ int main(void)
     tcase_add_test(tcase, a_bad_configuration_is_refused);
     tcase_add_test(tcase, bad_rules_are_refused);
     tcase_add_test(tcase, schedulers_and_rules_have_names);
+    tcase_add_test(tcase, intervals_may_be_nothing_or_for_ever);
     tcase_add_test(tcase, an_unknown_scheduler_changes_nothing);
     tcase_add_test(tcase, numbers_out_of_range_are_refused_when_adding);
     tcase_add_test(tcase, classic_rules_take_any_upper_threshold);
@@ -552,6 +616,8 @@ int main(void)
     tcase_add_test(tcase, a_server_in_the_trash_is_not_in_service);
     tcase_add_test(tcase, a_revived_server_has_the_tag_of_its_new_configuration);
     tcase_add_test(tcase, unreferenced_servers_are_freed_after_three_minutes);
+    tcase_add_test(tcase,
+                   servers_may_leave_the_trash_while_it_is_looked_through_in_slices);
     tcase_add_test(tcase, servers_may_be_added_and_removed_while_one_iterates);
     tcase_add_test(tcase, connections_of_nobody_are_refused);
     tcase_add_test(tcase, no_count_goes_below_zero);
