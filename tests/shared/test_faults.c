@@ -285,6 +285,19 @@ START_TEST(every_malformed_reply_is_an_error)
 }
 END_TEST
 
+START_TEST(a_server_that_closes_after_each_answer_is_an_error)
+{
+    struct fake_server fake;
+
+    fake_server_start(&fake, FAKE_ANSWER_CLOSE, nonsense[_i].bytes,
+                      nonsense[_i].length);
+    struct locus_pool *pool = open_hasty(fake.uri);
+    try_calls(pool);
+    locus_pool_close(pool);
+    fake_server_stop(&fake);
+}
+END_TEST
+
 START_TEST(a_server_that_drips_a_byte_now_and_then_does_not_hold_a_caller)
 {
     static const char endless[] =
@@ -303,13 +316,14 @@ END_TEST
 START_TEST(a_pick_that_was_sent_and_not_answered_is_ambiguous)
 {
     static const char sha[] = "$40\r\n0123456789012345678901234567890123456789\r\n";
+    const struct locus_pool_config config = {.total_timeout_ns = 10000 * MS};
     struct locus_pool_stats stats;
     struct fake_server fake;
     char member[LOCUS_POOL_MEMBER_SIZE];
 
     /* The SHA is given, and the connection is closed before the pick's own answer. */
     fake_server_start(&fake, FAKE_ANSWER, sha, sizeof(sha) - 1);
-    struct locus_pool *pool = open_hasty(fake.uri);
+    struct locus_pool *pool = open_with(fake.uri, "sent", &config);
     ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_EFORMAT); /* a SHA, no pick */
     atomic_store(&fake.manner, _i == 0 ? FAKE_HANG_UP : FAKE_SILENT);
     ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_EAMBIGUOUS);
@@ -725,6 +739,8 @@ int main(void)
     tcase_add_test(away, failing_open_picks_from_the_members_last_seen);
     tcase_add_loop_test(fake, every_malformed_reply_is_an_error, 0,
                         (int)(sizeof(nonsense) / sizeof(nonsense[0])));
+    tcase_add_loop_test(fake, a_server_that_closes_after_each_answer_is_an_error, 0,
+                        10);
     tcase_add_test(fake,
                    a_server_that_drips_a_byte_now_and_then_does_not_hold_a_caller);
     tcase_add_loop_test(fake, a_pick_that_was_sent_and_not_answered_is_ambiguous, 0, 2);
