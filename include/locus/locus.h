@@ -397,7 +397,7 @@ LOCUS_API int locus_conn_unbind(struct locus_service *svc, uint32_t server,
 /*
  * Does what is due by now: collects expired destinations, looks through the trash, purges
  * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound),
- * so that the caller chooses the pause: 10,000 are some tens of microseconds. Returns
+ * so that the caller chooses the pause: 10,000 take about 100 microseconds. Returns
  * true when nothing that was due is left. Slices with no event in between
  * do together what one call does.
  */
