@@ -67,7 +67,7 @@ asan: ## all tests under address and undefined-behaviour sanitizers
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
-	$(SLOW_TEST) -C build-tsan --suite shared
+	$(SLOW_TEST) -C build-tsan --suite shared --suite threads
 
 valgrind: ## the unit tests of the libraries under valgrind
 	@$(call setup,build-valgrind,$(DEBUG))
