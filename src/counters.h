@@ -26,9 +26,8 @@ static inline bool counts_to_spill(const struct locus_service *svc, unsigned sta
 static inline int server_counted(struct locus_service *svc, struct server *s,
                                  bool bound)
 {
-    return UNLIKELY(s->upper != 0 || svc->indexed)
-               ? locus_server_counted(svc, s, bound)
-               : LOCUS_OK;
+    return UNLIKELY(s->upper != 0 || svc->indexed) ? locus_server_counted(svc, s, bound)
+                                                   : LOCUS_OK;
 }
 
 /* LOCUS_ERANGE: it has as many as can be counted. */
@@ -48,8 +47,9 @@ static inline int server_bind(struct locus_service *svc, struct server *s,
     return server_counted(svc, s, true);
 }
 
-/* One of its connections, which there must be, changes to the other state. */
-static inline void server_move(struct locus_service *svc, struct server *s, unsigned to)
+/* One of its connections, which there must be, changes to the other state; a constant. */
+static ALWAYS_INLINE void server_move(struct locus_service *svc, struct server *s,
+                                      enum locus_conn_state to)
 {
     s->conns[1 - to]--;
     s->conns[to]++;
@@ -65,7 +65,8 @@ static inline void server_move(struct locus_service *svc, struct server *s, unsi
 }
 
 /* There must be one of that state. */
-static inline int server_unbind(struct locus_service *svc, struct server *s, unsigned at)
+static inline int server_unbind(struct locus_service *svc, struct server *s,
+                                unsigned at)
 {
     if (counts_to_spill(svc, at)) {
         svc->under_half += spill_load(svc, s) == s->half;

@@ -120,14 +120,17 @@ static inline struct dest *destmap_find(const struct destmap *map,
                      : destmap_probe(segment, key, hash, false);
 }
 
-/* Has the line fetched that a find will touch first. */
-static inline void destmap_prefetch(const struct destmap *map, uint64_t hash)
+/* Has the lines fetched that a find will touch: that of its home, and the one that a short
+ * cluster may reach into. Inline always: gcc takes a function that
+ * does nothing else for one without effect, and drops its calls. */
+static ALWAYS_INLINE void destmap_prefetch(const struct destmap *map, uint64_t hash)
 {
 #if defined(__GNUC__)
     if (map->directory != NULL) {
         const struct segment *segment = destmap_segment(map, hash);
-        __builtin_prefetch(segment->slots + segment_home(segment->slot_count, hash) *
-                                                dest_size(map->wide));
+        size_t home = segment_home(segment->slot_count, hash);
+        __builtin_prefetch(segment->slots + home * dest_size(map->wide));
+        __builtin_prefetch(segment->slots + (home + 3) * dest_size(map->wide));
     }
 #else
     (void)map;

@@ -20,8 +20,8 @@ static inline bool is_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d, bool 
  * equals only. Downwards: servers added later have higher slots as a rule, so that of
  * equals the first one met stays and the branches are predicted.
  */
-static inline const struct load *least_of(const void *first, size_t stride,
-                                          uint32_t count, bool narrow)
+static ALWAYS_INLINE const struct load *least_of(const void *first, size_t stride,
+                                                 uint32_t count, bool narrow)
 {
     static const struct load nobody = {.cost = 1, .server = LOCUS_NO_SERVER};
     const struct load *best = &nobody;
@@ -47,8 +47,8 @@ static NOINLINE const struct load *least_of_wide(const void *first, size_t strid
     return least_of(first, stride, count, false);
 }
 
-static const struct load *least_server(const struct locus_service *svc, uint32_t from,
-                                       uint32_t count)
+static ALWAYS_INLINE const struct load *least_server(const struct locus_service *svc,
+                                                     uint32_t from, uint32_t count)
 {
     const struct server *first = svc->servers + from;
 
@@ -56,8 +56,8 @@ static const struct load *least_server(const struct locus_service *svc, uint32_t
                                : least_of_wide(first, sizeof(*first), count);
 }
 
-static const struct load *least_node(const struct locus_service *svc,
-                                     const struct load *first, uint32_t count)
+static ALWAYS_INLINE const struct load *
+least_node(const struct locus_service *svc, const struct load *first, uint32_t count)
 {
     return LIKELY(svc->narrow) ? least_of(first, sizeof(*first), count, true)
                                : least_of_wide(first, sizeof(*first), count);
@@ -79,9 +79,9 @@ static void refresh_level(struct locus_service *svc, unsigned at, uint32_t child
     for (uint32_t i = 0; i < level->queue_length; i++) {
         uint32_t node = level->queue[i], from = node * SELECT_FAN;
         uint32_t count = children - from < SELECT_FAN ? children - from : SELECT_FAN;
-        const struct load *least =
-            at == 0 ? least_server(svc, from, count)
-                    : least_node(svc, level[-1].nodes + from, count);
+        const struct load *least = at == 0
+                                       ? least_server(svc, from, count)
+                                       : least_node(svc, level[-1].nodes + from, count);
         struct load *mine = &level->nodes[node];
         level->queued[node] = false;
         if (mine->server == least->server && mine->cost == least->cost &&

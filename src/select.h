@@ -60,7 +60,7 @@ enum { SELECT_SCAN = 32, SELECT_FAN = 8, SELECT_LEVELS = 8 };
 
 struct load_level {
     struct load *nodes; /* divisor 0: nobody below may be picked */
-    uint32_t *queue; /* nodes to recompute, each at most once */
+    uint32_t *queue;    /* nodes to recompute, each at most once */
     bool *queued;
     uint32_t queue_length;
 };

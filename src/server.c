@@ -398,8 +398,9 @@ int locus_server_add(struct locus_service *svc,
     identity->last_weight = config->weight;
     struct server *s = &svc->servers[slot];
     s->state = SERVER_IN_SERVICE;
-    s->load.rank = svc->rules.tie_break == LOCUS_TIE_NEWEST ? svc->next_rank
-                                                       : UINT64_MAX - svc->next_rank;
+    s->load.rank = svc->rules.tie_break == LOCUS_TIE_NEWEST
+                       ? svc->next_rank
+                       : UINT64_MAX - svc->next_rank;
     svc->next_rank++;
     list_push(svc, &svc->list, slot);
     if (!svc->indexed && svc->slots > SELECT_SCAN) {
@@ -528,8 +529,13 @@ int locus_conn_move(struct locus_service *svc, uint32_t server,
     if (UNLIKELY(s->conns[index_of(from)] == 0)) {
         return no_connection(s);
     }
-    if (LIKELY(index_of(from) != index_of(to))) {
-        server_move(svc, s, index_of(to));
+    if (index_of(from) == index_of(to)) {
+        return LOCUS_OK;
+    }
+    if (index_of(to) == LOCUS_INACTIVE) {
+        server_move(svc, s, LOCUS_INACTIVE);
+    } else {
+        server_move(svc, s, LOCUS_ACTIVE);
     }
     return LOCUS_OK;
 }

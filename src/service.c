@@ -307,14 +307,13 @@ int locus_connect(struct locus_service *svc, const struct locus_request *request
     return connect_one(svc, request, state, pick);
 }
 
-static void prefetch(const struct locus_service *svc,
-                     const struct locus_request *requests, size_t count)
+/* Has the memory fetched that the pick for a request needs first. */
+static ALWAYS_INLINE void prefetch(const struct locus_service *svc,
+                                   const struct locus_request *request)
 {
     const struct destmap *map = &svc->locality->map;
 
-    for (size_t i = 0; i < count; i++) {
-        destmap_prefetch(map, destmap_hash(map, &requests[i].dst));
-    }
+    destmap_prefetch(map, destmap_hash(map, &request->dst));
 }
 
 size_t locus_connect_batch(struct locus_service *svc,
@@ -323,16 +322,14 @@ size_t locus_connect_batch(struct locus_service *svc,
                            uint32_t *servers)
 {
     enum { AHEAD = 16 };
+    size_t fetched = svc->locality != NULL ? 0 : count;
     struct locus_pick pick;
     size_t bound = 0;
 
     clock_set(svc, now_ns);
-    if (svc->locality != NULL) {
-        prefetch(svc, requests, count < AHEAD ? count : AHEAD);
-    }
     for (size_t i = 0; i < count; i++) {
-        if (svc->locality != NULL && i + AHEAD < count) {
-            prefetch(svc, requests + i + AHEAD, 1);
+        for (; fetched < count && fetched <= i + AHEAD; fetched++) {
+            prefetch(svc, &requests[fetched]);
         }
         bool ok = connect_one(svc, &requests[i], state, &pick) == LOCUS_OK;
         servers[i] = ok ? pick.server : LOCUS_NO_SERVER;

@@ -115,10 +115,10 @@ struct locus_service {
 
     const struct sched_ops *ops;
     uint32_t flags;
-    void *state;               /* ops->state_size bytes */
+    void *state;                /* ops->state_size bytes */
     struct load_rule load_rule; /* as the scheduler wants it */
-    uint32_t cost_of[2];       /* of a connection, by enum locus_conn_state */
-    struct locality *locality; /* lblc's and lblcr's part of state, else NULL */
+    uint32_t cost_of[2];        /* of a connection, by enum locus_conn_state */
+    struct locality *locality;  /* lblc's and lblcr's part of state, else NULL */
     uint32_t expected_entries, map_load_percent;
 
     uint64_t timer_order;
