@@ -9,73 +9,71 @@
 
 #include "select.h"
 
-/* One connection more in what the spill test compares, or one less. A server with half 0 is
- * not counted, and neither test can then be true: load is at least 1 in both. */
-static inline void spill_load_rose(struct locus_service *svc, const struct server *s,
-                                   uint32_t load)
+static inline unsigned index_of(enum locus_conn_state state)
 {
-    svc->under_half -= load == s->half;
+    return (unsigned)state & 1;
 }
 
-static inline void spill_load_falls(struct locus_service *svc, const struct server *s,
-                                    uint32_t load)
+/* Whether a connection of that state counts in what the spill test compares. A server with
+ * half 0 is not counted as under half; where half is compared below, the load is at
+ * least 1. */
+static inline bool counts_to_spill(const struct locus_service *svc, unsigned state)
 {
-    svc->under_half += load == s->half;
+    return state == LOCUS_ACTIVE || svc->rules.spill_counts_total;
 }
 
+/* What else follows a bind (or unbind). The last step of both, so that they need no stack. */
+static inline int server_counted(struct locus_service *svc, struct server *s,
+                                 bool bound)
+{
+    return UNLIKELY(s->upper != 0 || svc->indexed) ? locus_server_counted(svc, s, bound)
+                                                   : LOCUS_OK;
+}
+
+/* LOCUS_ERANGE: it has as many as can be counted. */
 static inline int server_bind(struct locus_service *svc, struct server *s,
                               enum locus_conn_state state)
 {
-    if (s->total == INT32_MAX) {
+    unsigned at = index_of(state);
+
+    if (server_total(s) == INT32_MAX) {
         return LOCUS_ERANGE;
     }
-    s->total++;
-    s->active += state == LOCUS_ACTIVE;
-    s->cost += svc->cost_of[state == LOCUS_ACTIVE];
-    if (svc->rules.spill_counts_total || state == LOCUS_ACTIVE) {
-        spill_load_rose(svc, s, spill_load(svc, s));
+    s->conns[at]++;
+    s->load.cost += svc->cost_of[at];
+    if (counts_to_spill(svc, at)) {
+        svc->under_half -= spill_load(svc, s) == s->half;
     }
-    if (s->upper != 0) {
-        locus_server_check_thresholds(svc, s, true);
-    }
-    select_changed(svc, (uint32_t)(s - svc->servers));
-    return LOCUS_OK;
+    return server_counted(svc, s, true);
 }
 
-/* One of its connections changes to that state from the other; there must be one. */
-static inline void server_move(struct locus_service *svc, struct server *s,
-                               enum locus_conn_state to)
+/* One of its connections, which there must be, changes to the other state; a constant. */
+static ALWAYS_INLINE void server_move(struct locus_service *svc, struct server *s,
+                                      enum locus_conn_state to)
 {
-    if (to == LOCUS_ACTIVE) {
-        s->active++;
-        if (!svc->rules.spill_counts_total) {
-            spill_load_rose(svc, s, s->active);
-        }
-        s->cost += svc->cost_of[LOCUS_ACTIVE] - (uint64_t)svc->cost_of[LOCUS_INACTIVE];
+    s->conns[1 - to]--;
+    s->conns[to]++;
+    s->load.cost += svc->cost_of[to] - (uint64_t)svc->cost_of[1 - to];
+    if (svc->rules.spill_counts_total) {
+        /* Both states count. */
+    } else if (to == LOCUS_ACTIVE) {
+        svc->under_half -= s->conns[LOCUS_ACTIVE] == s->half;
     } else {
-        if (!svc->rules.spill_counts_total) {
-            spill_load_falls(svc, s, s->active);
-        }
-        s->active--;
-        s->cost += svc->cost_of[LOCUS_INACTIVE] - (uint64_t)svc->cost_of[LOCUS_ACTIVE];
+        svc->under_half += s->conns[LOCUS_ACTIVE] + 1 == s->half;
     }
-    select_changed(svc, (uint32_t)(s - svc->servers));
+    select_changed(svc, s->load.server);
 }
 
 /* There must be one of that state. */
-static inline void server_unbind(struct locus_service *svc, struct server *s,
-                                 enum locus_conn_state state)
+static inline int server_unbind(struct locus_service *svc, struct server *s,
+                                unsigned at)
 {
-    if (svc->rules.spill_counts_total || state == LOCUS_ACTIVE) {
-        spill_load_falls(svc, s, spill_load(svc, s));
+    if (counts_to_spill(svc, at)) {
+        svc->under_half += spill_load(svc, s) == s->half;
     }
-    s->total--;
-    s->active -= state == LOCUS_ACTIVE;
-    s->cost -= svc->cost_of[state == LOCUS_ACTIVE];
-    if (s->upper != 0) {
-        locus_server_check_thresholds(svc, s, false);
-    }
-    select_changed(svc, (uint32_t)(s - svc->servers));
+    s->conns[at]--;
+    s->load.cost -= svc->cost_of[at];
+    return server_counted(svc, s, false);
 }
 
 #endif

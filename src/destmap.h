@@ -23,6 +23,7 @@
 #define LOCUS_DESTMAP_H
 
 #include "alloc.h"
+#include "compiler.h"
 #include "hash.h"
 #include "serverset.h"
 
@@ -94,23 +95,24 @@ static inline struct dest *destmap_probe(const struct segment *segment,
 {
     unsigned char *at =
         segment->slots + segment_home(segment->slot_count, hash) * dest_size(wide);
+    struct dest *dest = (struct dest *)(void *)at;
 
-    for (;; at += dest_size(wide)) {
-        struct dest *dest = (struct dest *)(void *)at;
-        if (dest->ref == 0) {
-            return NULL;
-        }
-        if (dest_has_key(dest, key, wide)) {
-            return dest;
-        }
+    /* Free slots may still have a key. */
+    if (LIKELY(dest_has_key(dest, key, wide) && dest->ref != 0)) {
+        return dest;
     }
+    while (dest->ref != 0 && !dest_has_key(dest, key, wide)) {
+        at += dest_size(wide);
+        dest = (struct dest *)(void *)at;
+    }
+    return dest->ref != 0 ? dest : NULL;
 }
 
 /* The entry, valid until the next insert or remove, or NULL. */
 static inline struct dest *destmap_find(const struct destmap *map,
                                         const union locus_key *key, uint64_t hash)
 {
-    if (map->directory == NULL) {
+    if (UNLIKELY(map->directory == NULL)) {
         return NULL;
     }
     const struct segment *segment = destmap_segment(map, hash);
@@ -118,14 +120,17 @@ static inline struct dest *destmap_find(const struct destmap *map,
                      : destmap_probe(segment, key, hash, false);
 }
 
-/* Has the line fetched that a find will touch first. */
-static inline void destmap_prefetch(const struct destmap *map, uint64_t hash)
+/* Has the lines fetched that a find will touch: that of its home, and the one that a short
+ * cluster may reach into. Inline always: gcc takes a function that
+ * does nothing else for one without effect, and drops its calls. */
+static ALWAYS_INLINE void destmap_prefetch(const struct destmap *map, uint64_t hash)
 {
 #if defined(__GNUC__)
     if (map->directory != NULL) {
         const struct segment *segment = destmap_segment(map, hash);
-        __builtin_prefetch(segment->slots + segment_home(segment->slot_count, hash) *
-                                                dest_size(map->wide));
+        size_t home = segment_home(segment->slot_count, hash);
+        __builtin_prefetch(segment->slots + home * dest_size(map->wide));
+        __builtin_prefetch(segment->slots + (home + 3) * dest_size(map->wide));
     }
 #else
     (void)map;

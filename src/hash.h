@@ -13,6 +13,8 @@
 
 #include <locus/locus.h>
 
+#include "compiler.h"
+
 /* The top bits of v times 2^32 over the golden ratio; bits 1..32. */
 static inline uint32_t hash_golden(uint32_t v, unsigned bits)
 {
@@ -59,8 +61,9 @@ struct hash_seed {
 static inline uint64_t hash_key(const struct hash_seed *seed,
                                 const union locus_key *key, bool wide)
 {
-    uint64_t x = wide ? fold_product(key->words[0] ^ seed->a, key->words[1] ^ seed->b)
-                      : fold_product(key->ipv4 ^ seed->a, seed->b);
+    uint64_t x = LIKELY(!wide)
+                     ? fold_product(key->ipv4 ^ seed->a, seed->b)
+                     : fold_product(key->words[0] ^ seed->a, key->words[1] ^ seed->b);
     return fold_product(x ^ seed->c, 0x9e3779b97f4a7c15u);
 }
 

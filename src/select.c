@@ -8,73 +8,59 @@
  */
 #include "select.h"
 
-/* What every server that may be picked is better than. */
-static const struct load_node nobody = {.cost = 1, .server = LOCUS_NO_SERVER};
+/* a * b < c * d. narrow: no such product exceeds 64 bits. */
+static inline bool is_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d, bool narrow)
+{
+    return narrow ? a * b < c * d : product_less(a, b, c, d);
+}
 
 /*
- * Whether a candidate of that cost, divisor and rank beats the best so far. narrow: all
- * products of costs and divisors are below 2^64 (svc->narrow proves it).
+ * The best of count loads that lie stride bytes apart; one of divisor 0 when nobody may be
+ * picked. Such a divisor makes no load less than any other; it has to be told apart among
+ * equals only. Downwards: servers added later have higher slots as a rule, so that of
+ * equals the first one met stays and the branches are predicted.
  */
-static inline bool beats(uint64_t cost, uint32_t divisor, uint64_t rank,
-                         const struct load_node *best, bool narrow)
+static ALWAYS_INLINE const struct load *least_of(const void *first, size_t stride,
+                                                 uint32_t count, bool narrow)
 {
-    if (narrow) {
-        uint64_t mine = cost * best->divisor, its = best->cost * divisor;
-        return mine < its || (mine == its && rank > best->rank);
-    }
-    return product_less(cost, best->divisor, best->cost, divisor) ||
-           (rank > best->rank &&
-            !product_less(best->cost, divisor, cost, best->divisor));
-}
+    static const struct load nobody = {.cost = 1, .server = LOCUS_NO_SERVER};
+    const struct load *best = &nobody;
 
-/* Downwards: servers added later have higher slots as a rule, so that of equals the first
- * one met stays and the branch is predicted. */
-static inline struct load_node best_server(const struct server *servers, uint32_t from,
-                                           uint32_t to, bool narrow)
-{
-    struct load_node best = nobody;
-
-    for (uint32_t i = to; i-- > from;) {
-        const struct server *s = &servers[i];
-        if (s->divisor != 0 && beats(s->cost, s->divisor, s->rank, &best, narrow)) {
-            best = (struct load_node){s->cost, s->rank, s->divisor, i};
+    for (const char *at = (const char *)first + count * stride; at != first;) {
+        at -= stride;
+        const struct load *load = (const struct load *)(const void *)at;
+        if (is_less(best->cost, load->divisor, load->cost, best->divisor, narrow)) {
+            continue;
+        }
+        if (is_less(load->cost, best->divisor, best->cost, load->divisor, narrow) ||
+            (load->divisor != 0 && load->rank > best->rank)) {
+            best = load;
         }
     }
     return best;
 }
 
-static struct load_node best_of_slots(const struct locus_service *svc, uint32_t from,
-                                      uint32_t to)
+/* Products of 80 bits: rarely needed, and larger than all the rest. */
+static NOINLINE const struct load *least_of_wide(const void *first, size_t stride,
+                                                 uint32_t count)
 {
-    return svc->narrow ? best_server(svc->servers, from, to, true)
-                       : best_server(svc->servers, from, to, false);
+    return least_of(first, stride, count, false);
 }
 
-static inline struct load_node best_node(const struct load_node *nodes, uint32_t from,
-                                         uint32_t to, bool narrow)
+static ALWAYS_INLINE const struct load *least_server(const struct locus_service *svc,
+                                                     uint32_t from, uint32_t count)
 {
-    struct load_node best = nobody;
+    const struct server *first = svc->servers + from;
 
-    for (uint32_t i = to; i-- > from;) {
-        const struct load_node *n = &nodes[i];
-        if (n->divisor != 0 && beats(n->cost, n->divisor, n->rank, &best, narrow)) {
-            best = *n;
-        }
-    }
-    return best;
+    return LIKELY(svc->narrow) ? least_of(first, sizeof(*first), count, true)
+                               : least_of_wide(first, sizeof(*first), count);
 }
 
-static struct load_node best_of_nodes(const struct locus_service *svc,
-                                      const struct load_node *nodes, uint32_t from,
-                                      uint32_t to)
+static ALWAYS_INLINE const struct load *
+least_node(const struct locus_service *svc, const struct load *first, uint32_t count)
 {
-    return svc->narrow ? best_node(nodes, from, to, true)
-                       : best_node(nodes, from, to, false);
-}
-
-static uint32_t lower(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
+    return LIKELY(svc->narrow) ? least_of(first, sizeof(*first), count, true)
+                               : least_of_wide(first, sizeof(*first), count);
 }
 
 /* How many nodes stand over that many servers or nodes. */
@@ -84,18 +70,25 @@ static uint32_t over(uint32_t count)
 }
 
 /* Recomputes the queued nodes of a level over its children (servers below the lowest),
- * and queues their parents if there is a level above. */
+ * and queues the parents of those that changed if there is a level above. */
 static void refresh_level(struct locus_service *svc, unsigned at, uint32_t children,
                           bool top)
 {
     struct load_level *level = &svc->index->levels[at];
 
     for (uint32_t i = 0; i < level->queue_length; i++) {
-        uint32_t node = level->queue[i];
-        uint32_t from = node * SELECT_FAN, to = lower(from + SELECT_FAN, children);
-        level->nodes[node] = at == 0 ? best_of_slots(svc, from, to)
-                                     : best_of_nodes(svc, level[-1].nodes, from, to);
+        uint32_t node = level->queue[i], from = node * SELECT_FAN;
+        uint32_t count = children - from < SELECT_FAN ? children - from : SELECT_FAN;
+        const struct load *least = at == 0
+                                       ? least_server(svc, from, count)
+                                       : least_node(svc, level[-1].nodes + from, count);
+        struct load *mine = &level->nodes[node];
         level->queued[node] = false;
+        if (mine->server == least->server && mine->cost == least->cost &&
+            mine->divisor == least->divisor && mine->rank == least->rank) {
+            continue;
+        }
+        *mine = *least;
         if (!top) {
             load_level_queue(level + 1, node / SELECT_FAN);
         }
@@ -103,22 +96,24 @@ static void refresh_level(struct locus_service *svc, unsigned at, uint32_t child
     level->queue_length = 0;
 }
 
-uint32_t locus_least_loaded(struct locus_service *svc)
+static NOINLINE uint32_t ask_index(struct locus_service *svc)
 {
     uint32_t children = svc->slots;
 
-    if (!svc->indexed) {
-        return best_of_slots(svc, 0, svc->slots).server;
-    }
     for (unsigned at = 0;; at++) {
         uint32_t nodes = over(children);
         bool top = nodes <= SELECT_FAN;
         refresh_level(svc, at, children, top);
         if (top) {
-            return best_of_nodes(svc, svc->index->levels[at].nodes, 0, nodes).server;
+            return least_node(svc, svc->index->levels[at].nodes, nodes)->server;
         }
         children = nodes;
     }
+}
+
+uint32_t locus_least_loaded(struct locus_service *svc)
+{
+    return svc->indexed ? ask_index(svc) : least_server(svc, 0, svc->slots)->server;
 }
 
 /* A place for count items of size in the block, which starts aligned for any type; nodes
@@ -136,7 +131,7 @@ static size_t bytes_for(uint32_t capacity)
     size_t bytes = 0;
 
     for (uint32_t nodes = over(capacity);; nodes = over(nodes)) {
-        bytes += nodes * (sizeof(struct load_node) + sizeof(uint32_t) + sizeof(bool));
+        bytes += nodes * (sizeof(struct load) + sizeof(uint32_t) + sizeof(bool));
         if (nodes <= SELECT_FAN) {
             return bytes;
         }
@@ -156,7 +151,7 @@ static void lay_out(struct load_index *index, uint32_t capacity)
         }
     }
     for (unsigned i = 0; i < levels; i++) {
-        index->levels[i].nodes = carve(&at, counts[i], sizeof(struct load_node));
+        index->levels[i].nodes = carve(&at, counts[i], sizeof(struct load));
     }
     for (unsigned i = 0; i < levels; i++) {
         index->levels[i].queue = carve(&at, counts[i], sizeof(uint32_t));
@@ -196,12 +191,12 @@ void locus_select_fini(struct locus_service *svc)
 
 void locus_select_reset(struct locus_service *svc)
 {
-    const struct load_rule *load = &svc->load;
+    const struct load_rule *rule = &svc->load_rule;
     uint64_t most =
-        load->per_active > load->per_inactive ? load->per_active : load->per_inactive;
+        rule->per_active > rule->per_inactive ? rule->per_active : rule->per_inactive;
 
     /* cost <= base + most * (2^31 - 1), and divisors are at most weight_max. */
-    uint64_t cost_max = load->base + most * INT32_MAX;
+    uint64_t cost_max = rule->base + most * INT32_MAX;
     svc->narrow = svc->weight_max <= UINT64_MAX / cost_max;
     svc->indexed = svc->slots > SELECT_SCAN;
     for (uint32_t i = 0; svc->indexed && i < svc->slots; i += SELECT_FAN) {

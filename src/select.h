@@ -21,14 +21,14 @@ static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
 /* Whether a's load is smaller than b's; both may be picked. */
 static inline bool load_less(const struct server *a, const struct server *b)
 {
-    return product_less(a->cost, b->divisor, b->cost, a->divisor);
+    return product_less(a->load.cost, b->load.divisor, b->load.cost, a->load.divisor);
 }
 
 /* The same of cost over configured weight, for comparisons among set members that ask
  * neither for thresholds nor for service. Weights are not 0. */
 static inline bool load_less_by_weight(const struct server *a, const struct server *b)
 {
-    return product_less(a->cost, b->weight, b->cost, a->weight);
+    return product_less(a->load.cost, b->weight, b->load.cost, a->weight);
 }
 
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
@@ -38,14 +38,17 @@ uint32_t locus_least_loaded(struct locus_service *svc);
 static inline uint32_t spill_load(const struct locus_service *svc,
                                   const struct server *server)
 {
-    return svc->rules.spill_counts_total ? server->total : server->active;
+    return svc->rules.spill_counts_total ? server_total(server)
+                                         : server->conns[LOCUS_ACTIVE];
 }
 
-/* LBLC's reason to leave a server: it is above its weight while another is under half. */
+/* LBLC's reason to leave a server: it is above its weight while another is under half. The
+ * second is asked first: its answer seldom changes from pick to pick, so that the branch
+ * is predicted. */
 static inline bool should_spill(const struct locus_service *svc,
                                 const struct server *server)
 {
-    return spill_load(svc, server) > server->weight && svc->under_half > 0;
+    return UNLIKELY(svc->under_half > 0) && spill_load(svc, server) > server->weight;
 }
 
 /*
@@ -55,15 +58,9 @@ static inline bool should_spill(const struct locus_service *svc,
  */
 enum { SELECT_SCAN = 32, SELECT_FAN = 8, SELECT_LEVELS = 8 };
 
-struct load_node {
-    uint64_t cost, rank;
-    uint32_t divisor; /* 0: nobody below may be picked */
-    uint32_t server;
-};
-
 struct load_level {
-    struct load_node *nodes;
-    uint32_t *queue; /* nodes to recompute, each at most once */
+    struct load *nodes; /* divisor 0: nobody below may be picked */
+    uint32_t *queue;    /* nodes to recompute, each at most once */
     bool *queued;
     uint32_t queue_length;
 };

@@ -54,7 +54,7 @@ static void list_remove(struct locus_service *svc, struct server_list *list,
 static uint32_t half_of(const struct locus_service *svc, const struct server *s)
 {
     bool counted = s->state == SERVER_IN_SERVICE &&
-                   (!svc->rules.spill_eligible_only || s->divisor != 0);
+                   (!svc->rules.spill_eligible_only || s->load.divisor != 0);
 
     return counted ? s->weight / 2 + s->weight % 2 : 0;
 }
@@ -65,12 +65,13 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
     bool was_under = spill_load(svc, s) < s->half;
 
     if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
-        s->overloaded = s->upper > 0 && s->total >= s->upper;
+        s->overloaded = s->upper > 0 && server_total(s) >= s->upper;
     }
     bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
-    s->divisor = !usable ? 0 : svc->load.weighted ? s->weight : 1;
-    s->cost = svc->load.base + (uint64_t)svc->load.per_active * s->active +
-              (uint64_t)svc->load.per_inactive * (s->total - s->active);
+    s->load.divisor = !usable ? 0 : svc->load_rule.weighted ? s->weight : 1;
+    s->load.cost = svc->load_rule.base +
+                   (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
+                   (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
     s->half = half_of(svc, s);
     svc->under_half += (uint32_t)(spill_load(svc, s) < s->half) - (uint32_t)was_under;
     select_changed(svc, slot);
@@ -86,9 +87,9 @@ static uint32_t lower_in_force(const struct server *s)
 static void threshold_bound(const struct locus_service *svc, struct server *s)
 {
     if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        s->overloaded |= s->total == s->upper;
+        s->overloaded |= server_total(s) == s->upper;
     } else if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
-        s->overloaded |= s->upper != 0 && s->total >= s->upper;
+        s->overloaded |= s->upper != 0 && server_total(s) >= s->upper;
     }
 }
 
@@ -98,17 +99,16 @@ static void threshold_unbound(const struct locus_service *svc, struct server *s)
     bool below;
 
     if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        below = s->upper != 0 && s->total + 1 == lower_in_force(s);
+        below = s->upper != 0 && server_total(s) + 1 == lower_in_force(s);
     } else if (s->lower != 0) {
-        below = s->total < s->lower;
+        below = server_total(s) < s->lower;
     } else {
-        below = s->upper == 0 || (uint64_t)s->total * 4 < (uint64_t)s->upper * 3;
+        below = s->upper == 0 || (uint64_t)server_total(s) * 4 < (uint64_t)s->upper * 3;
     }
     s->overloaded = s->overloaded && !below;
 }
 
-void locus_server_check_thresholds(struct locus_service *svc, struct server *s,
-                                   bool bound)
+static void check_thresholds(struct locus_service *svc, struct server *s, bool bound)
 {
     bool before = s->overloaded;
 
@@ -120,6 +120,15 @@ void locus_server_check_thresholds(struct locus_service *svc, struct server *s,
     if (s->overloaded != before || svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
         locus_server_refresh(svc, (uint32_t)(s - svc->servers));
     }
+}
+
+int locus_server_counted(struct locus_service *svc, struct server *s, bool bound)
+{
+    if (s->upper != 0) {
+        check_thresholds(svc, s, bound);
+    }
+    select_changed(svc, s->load.server);
+    return LOCUS_OK;
 }
 
 static void threshold_edited(const struct locus_service *svc, struct server *s,
@@ -136,10 +145,10 @@ static void threshold_edited(const struct locus_service *svc, struct server *s,
     }
     s->upper = upper;
     s->lower = lower;
-    if (upper == 0 || s->total < lower_in_force(s)) {
+    if (upper == 0 || server_total(s) < lower_in_force(s)) {
         s->overloaded = false;
     }
-    if (upper != 0 && s->total >= upper) {
+    if (upper != 0 && server_total(s) >= upper) {
         s->overloaded = true;
     }
 }
@@ -196,6 +205,7 @@ static int take_slot(struct locus_service *svc, uint32_t *out)
         *out = svc->slots++;
     }
     memset(&svc->servers[*out], 0, sizeof(struct server));
+    svc->servers[*out].load.server = *out;
     return LOCUS_OK;
 }
 
@@ -388,8 +398,9 @@ int locus_server_add(struct locus_service *svc,
     identity->last_weight = config->weight;
     struct server *s = &svc->servers[slot];
     s->state = SERVER_IN_SERVICE;
-    s->rank = svc->rules.tie_break == LOCUS_TIE_NEWEST ? svc->next_rank
-                                                       : UINT64_MAX - svc->next_rank;
+    s->load.rank = svc->rules.tie_break == LOCUS_TIE_NEWEST
+                       ? svc->next_rank
+                       : UINT64_MAX - svc->next_rank;
     svc->next_rank++;
     list_push(svc, &svc->list, slot);
     if (!svc->indexed && svc->slots > SELECT_SCAN) {
@@ -464,7 +475,7 @@ static void look_at_trash(struct locus_service *svc, uint32_t slot)
     const struct server *s = &svc->servers[slot];
     uint64_t idle_ticks = svc->rules.trash_idle_ns / svc->tick_ns;
 
-    if (s->total > 0 || s->refs > 0) {
+    if (server_total(s) > 0 || s->refs > 0) {
         return;
     }
     if (identity->idle_since == 0) {
@@ -502,24 +513,29 @@ int locus_conn_bind(struct locus_service *svc, uint32_t server,
                               : LOCUS_ENOENT;
 }
 
-/* Whether a server has a connection of that state. */
-static bool has_connection(const struct server *s, enum locus_conn_state state)
+/* Why a server has no connection to change. */
+static int no_connection(const struct server *s)
 {
-    return state == LOCUS_ACTIVE ? s->active > 0 : s->total > s->active;
+    return s->state == SERVER_FREE ? LOCUS_ENOENT : LOCUS_ERANGE;
 }
 
 int locus_conn_move(struct locus_service *svc, uint32_t server,
                     enum locus_conn_state from, enum locus_conn_state to)
 {
-    if (!known(svc, server)) {
+    if (server >= svc->slots) {
         return LOCUS_ENOENT;
     }
     struct server *s = &svc->servers[server];
-    if (!has_connection(s, from)) {
-        return LOCUS_ERANGE;
+    if (UNLIKELY(s->conns[index_of(from)] == 0)) {
+        return no_connection(s);
     }
-    if (from != to) {
-        server_move(svc, s, to);
+    if (index_of(from) == index_of(to)) {
+        return LOCUS_OK;
+    }
+    if (index_of(to) == LOCUS_INACTIVE) {
+        server_move(svc, s, LOCUS_INACTIVE);
+    } else {
+        server_move(svc, s, LOCUS_ACTIVE);
     }
     return LOCUS_OK;
 }
@@ -527,15 +543,13 @@ int locus_conn_move(struct locus_service *svc, uint32_t server,
 int locus_conn_unbind(struct locus_service *svc, uint32_t server,
                       enum locus_conn_state state)
 {
-    if (!known(svc, server)) {
+    if (server >= svc->slots) {
         return LOCUS_ENOENT;
     }
     struct server *s = &svc->servers[server];
-    if (!has_connection(s, state)) {
-        return LOCUS_ERANGE;
-    }
-    server_unbind(svc, s, state);
-    return LOCUS_OK;
+    return LIKELY(s->conns[index_of(state)] != 0)
+               ? server_unbind(svc, s, index_of(state))
+               : no_connection(s);
 }
 
 /* ---- introspection ---- */
@@ -581,8 +595,8 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
         .last_weight = identity->last_weight,
         .upper_threshold = s->upper,
         .lower_threshold = s->lower,
-        .active = s->active,
-        .inactive = s->total - s->active,
+        .active = s->conns[LOCUS_ACTIVE],
+        .inactive = s->conns[LOCUS_INACTIVE],
         .overloaded = s->overloaded,
         .in_service = s->state == SERVER_IN_SERVICE,
         .destinations = s->refs,

@@ -106,9 +106,9 @@ static void start_scheduler(struct locus_service *svc, const struct sched_ops *o
 {
     svc->ops = ops;
     svc->state = state;
-    svc->load = load_of(svc, ops);
-    svc->cost_of[LOCUS_INACTIVE] = svc->load.per_inactive;
-    svc->cost_of[LOCUS_ACTIVE] = svc->load.per_active;
+    svc->load_rule = load_of(svc, ops);
+    svc->cost_of[LOCUS_INACTIVE] = svc->load_rule.per_inactive;
+    svc->cost_of[LOCUS_ACTIVE] = svc->load_rule.per_active;
     for (uint32_t i = 0; i < svc->slots; i++) {
         if (svc->servers[i].state != SERVER_FREE) {
             locus_server_refresh(svc, i);
@@ -274,12 +274,23 @@ static inline uint32_t decide(struct locus_service *svc,
     pick->why = 0;
     pick->trimmed = LOCUS_NO_SERVER;
     svc->stats.picks++;
-    pick->server = svc->ops->schedule(svc, request, pick);
-    if (pick->server == LOCUS_NO_SERVER) {
+    uint32_t server = svc->ops->schedule(svc, request, pick);
+    pick->server = server;
+    if (server == LOCUS_NO_SERVER) {
         svc->stats.refusals++;
         pick->why |= LOCUS_WHY_REFUSED;
     }
-    return pick->server;
+    return server;
+}
+
+static inline int connect_one(struct locus_service *svc,
+                              const struct locus_request *request,
+                              enum locus_conn_state state, struct locus_pick *pick)
+{
+    uint32_t server = decide(svc, request, pick);
+
+    return server == LOCUS_NO_SERVER ? LOCUS_ENOSERVER
+                                     : server_bind(svc, &svc->servers[server], state);
 }
 
 int locus_schedule(struct locus_service *svc, const struct locus_request *request,
@@ -292,20 +303,17 @@ int locus_schedule(struct locus_service *svc, const struct locus_request *reques
 int locus_connect(struct locus_service *svc, const struct locus_request *request,
                   uint64_t now_ns, enum locus_conn_state state, struct locus_pick *pick)
 {
-    int status = locus_schedule(svc, request, now_ns, pick);
-
-    return status == LOCUS_OK ? server_bind(svc, &svc->servers[pick->server], state)
-                              : status;
+    clock_set(svc, now_ns);
+    return connect_one(svc, request, state, pick);
 }
 
-static void prefetch(const struct locus_service *svc,
-                     const struct locus_request *requests, size_t count)
+/* Has the memory fetched that the pick for a request needs first. */
+static ALWAYS_INLINE void prefetch(const struct locus_service *svc,
+                                   const struct locus_request *request)
 {
     const struct destmap *map = &svc->locality->map;
 
-    for (size_t i = 0; i < count; i++) {
-        destmap_prefetch(map, destmap_hash(map, &requests[i].dst));
-    }
+    destmap_prefetch(map, destmap_hash(map, &request->dst));
 }
 
 size_t locus_connect_batch(struct locus_service *svc,
@@ -314,25 +322,18 @@ size_t locus_connect_batch(struct locus_service *svc,
                            uint32_t *servers)
 {
     enum { AHEAD = 16 };
+    size_t fetched = svc->locality != NULL ? 0 : count;
     struct locus_pick pick;
     size_t bound = 0;
 
     clock_set(svc, now_ns);
-    if (svc->locality != NULL) {
-        prefetch(svc, requests, count < AHEAD ? count : AHEAD);
-    }
     for (size_t i = 0; i < count; i++) {
-        if (svc->locality != NULL && i + AHEAD < count) {
-            prefetch(svc, requests + i + AHEAD, 1);
+        for (; fetched < count && fetched <= i + AHEAD; fetched++) {
+            prefetch(svc, &requests[fetched]);
         }
-        servers[i] = decide(svc, &requests[i], &pick);
-        if (servers[i] != LOCUS_NO_SERVER) {
-            if (server_bind(svc, &svc->servers[servers[i]], state) == LOCUS_OK) {
-                bound++;
-            } else {
-                servers[i] = LOCUS_NO_SERVER;
-            }
-        }
+        bool ok = connect_one(svc, &requests[i], state, &pick) == LOCUS_OK;
+        servers[i] = ok ? pick.server : LOCUS_NO_SERVER;
+        bound += ok;
     }
     return bound;
 }

@@ -22,24 +22,30 @@
 #include <uthash.h>
 
 #include "alloc.h"
+#include "compiler.h"
 #include "sched.h"
 
 enum server_state { SERVER_FREE, SERVER_IN_SERVICE, SERVER_IN_TRASH };
 
+/* What is compared to find the least loaded server. */
+struct load {
+    uint64_t cost;    /* overhead under the scheduler's load rule */
+    uint64_t rank;    /* equal loads: the higher rank wins; by order of adding */
+    uint32_t divisor; /* weight (1 where weights do not count), 0: not to be picked */
+    uint32_t server;  /* its slot */
+};
+
 /*
  * What picks and connection events touch of a server: one cache line. Invariants:
- *   divisor > 0  <=>  in service, weight > 0 and not overloaded
- *   cost = base + per_active * active + per_inactive * (total - active)
+ *   load.divisor > 0  <=>  in service, weight > 0 and not overloaded
+ *   load.cost = base + per_active * active + per_inactive * inactive
  *   half = ceil(weight / 2), or 0 if the server is not to be counted in svc->under_half;
  *   svc->under_half = servers with spill load < half
  */
 struct server {
-    uint64_t cost;    /* overhead under the scheduler's load rule */
-    uint64_t rank;    /* equal loads: the higher rank wins; by order of adding */
-    uint32_t divisor; /* weight (1 where weights do not count), 0: not to be picked */
-    uint32_t weight;  /* as configured */
-    uint32_t active;
-    uint32_t total;        /* active + inactive */
+    struct load load;
+    uint32_t weight;       /* as configured */
+    uint32_t conns[2];     /* by enum locus_conn_state; INT32_MAX together at most */
     uint32_t upper, lower; /* thresholds as configured; upper 0: none */
     uint32_t refs;         /* destinations or buckets that name it */
     uint32_t next, prev;   /* in svc->list or svc->trash */
@@ -109,10 +115,10 @@ struct locus_service {
 
     const struct sched_ops *ops;
     uint32_t flags;
-    void *state;               /* ops->state_size bytes */
-    struct load_rule load;     /* as the scheduler wants it */
-    uint32_t cost_of[2];       /* of a connection, by enum locus_conn_state */
-    struct locality *locality; /* lblc's and lblcr's part of state, else NULL */
+    void *state;                /* ops->state_size bytes */
+    struct load_rule load_rule; /* as the scheduler wants it */
+    uint32_t cost_of[2];        /* of a connection, by enum locus_conn_state */
+    struct locality *locality;  /* lblc's and lblcr's part of state, else NULL */
     uint32_t expected_entries, map_load_percent;
 
     uint64_t timer_order;
@@ -163,11 +169,17 @@ static inline bool server_purged(const struct locus_service *svc, uint32_t serve
     return svc->rules.purge_removed && svc->servers[server].state != SERVER_IN_SERVICE;
 }
 
+static inline uint32_t server_total(const struct server *s)
+{
+    return s->conns[LOCUS_INACTIVE] + s->conns[LOCUS_ACTIVE];
+}
+
 /* Recomputes all that is derived from a server's weight, counters and flags. */
 void locus_server_refresh(struct locus_service *svc, uint32_t slot);
-/* The same of a server with thresholds after a bind (or unbind). */
-void locus_server_check_thresholds(struct locus_service *svc, struct server *s,
-                                   bool bound);
+/* What follows a bind (or unbind) of a server that has thresholds, or in a service with a
+ * selection index. LOCUS_OK. */
+NOINLINE int locus_server_counted(struct locus_service *svc, struct server *s,
+                                  bool bound);
 /* Looks through the trash, at most budget servers; how many. svc->trash_running tells
  * whether that was all. */
 size_t locus_trash_run(struct locus_service *svc, size_t budget);

@@ -22,9 +22,6 @@
 /* Why a destination's server does not serve it, 0 when it does. */
 static uint32_t objection(const struct locus_service *svc, const struct server *server)
 {
-    if (server->divisor != 0 && !should_spill(svc, server)) {
-        return 0;
-    }
     if (server->state != SERVER_IN_SERVICE || server->weight == 0 ||
         (server->overloaded && svc->rules.lblc_checks_threshold)) {
         return LOCUS_WHY_DOWN;
@@ -57,27 +54,31 @@ static void move(struct locus_service *svc, struct dest *dest, uint32_t server,
     pick->why |= LOCUS_WHY_MOVED;
 }
 
-static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
-                         struct locus_pick *pick)
+static inline uint32_t hit(struct locus_service *svc, struct dest *dest,
+                           struct locus_pick *pick)
 {
-    struct locality *loc = svc->state;
-    uint64_t hash = destmap_hash(&loc->map, &request->dst);
-    struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
+    dest->lastuse = tick32(svc);
+    svc->stats.hits++;
+    pick->why |= LOCUS_WHY_HIT;
+    return dest_server(dest);
+}
 
+/* When the destination is new (dest is NULL), or its server may not be the one to serve. */
+static NOINLINE uint32_t schedule_other(struct locus_service *svc,
+                                        const union locus_key *key, uint64_t hash,
+                                        struct dest *dest, struct locus_pick *pick)
+{
     if (dest != NULL && server_purged(svc, dest_server(dest))) {
         locus_locality_forget(svc, dest);
         dest = NULL;
     }
     if (dest != NULL) {
-        uint32_t bound = dest_server(dest);
-        uint32_t why = objection(svc, &svc->servers[bound]);
-        if (why == 0 || svc->rules.lastuse_on_failure) {
-            dest->lastuse = tick32(svc);
-        }
+        uint32_t why = objection(svc, &svc->servers[dest_server(dest)]);
         if (why == 0) {
-            svc->stats.hits++;
-            pick->why |= LOCUS_WHY_HIT;
-            return bound;
+            return hit(svc, dest, pick);
+        }
+        if (svc->rules.lastuse_on_failure) {
+            dest->lastuse = tick32(svc);
         }
         pick->why |= why;
     }
@@ -86,7 +87,7 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
         return LOCUS_NO_SERVER;
     }
     if (dest == NULL) {
-        locus_locality_add(svc, &request->dst, hash, least, pick);
+        locus_locality_add(svc, key, hash, least, pick);
         return least;
     }
     dest->lastuse = tick32(svc);
@@ -94,6 +95,22 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
         move(svc, dest, least, pick);
     }
     return least;
+}
+
+static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
+                         struct locus_pick *pick)
+{
+    struct locality *loc = svc->state;
+    uint64_t hash = destmap_hash(&loc->map, &request->dst);
+    struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
+
+    if (dest != NULL) {
+        const struct server *server = &svc->servers[dest_server(dest)];
+        if (LIKELY(server->load.divisor != 0 && !should_spill(svc, server))) {
+            return hit(svc, dest, pick);
+        }
+    }
+    return schedule_other(svc, &request->dst, hash, dest, pick);
 }
 
 const struct sched_ops locus_sched_lblc = {

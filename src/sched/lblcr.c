@@ -40,7 +40,7 @@ static uint32_t least_member(const struct locus_service *svc, const struct dest 
 
     for (uint32_t i = 0; i < count; i++) {
         const struct server *s = &svc->servers[members[place(svc, i, count)]];
-        if (s->divisor != 0 && (best == NULL || load_less(s, best))) {
+        if (s->load.divisor != 0 && (best == NULL || load_less(s, best))) {
             best = s;
         }
     }

@@ -17,7 +17,8 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     (void)request;
     (void)pick;
     for (uint32_t i = svc->list.head; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
-        if (svc->servers[i].divisor != 0 && svc->servers[i].active == 0) {
+        if (svc->servers[i].load.divisor != 0 &&
+            svc->servers[i].conns[LOCUS_ACTIVE] == 0) {
             return i;
         }
     }

@@ -14,7 +14,8 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     (void)pick;
     for (uint32_t i = svc->list.head; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
         const struct server *s = &svc->servers[i];
-        if (s->divisor != 0 && s->active <= s->weight && s->weight > weight) {
+        if (s->load.divisor != 0 && s->conns[LOCUS_ACTIVE] <= s->weight &&
+            s->weight > weight) {
             best = i;
             weight = s->weight;
         }

@@ -32,7 +32,7 @@ static uint32_t first_usable(const struct locus_service *svc, uint32_t from,
                              uint32_t stop)
 {
     for (uint32_t i = from; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
-        if (svc->servers[i].divisor != 0) {
+        if (svc->servers[i].load.divisor != 0) {
             return i;
         }
         if (i == stop) {

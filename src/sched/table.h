@@ -37,7 +37,7 @@ static inline void table_clear(struct locus_service *svc, uint32_t *buckets,
 
 static inline bool table_usable(const struct locus_service *svc, uint32_t server)
 {
-    return server != LOCUS_NO_SERVER && svc->servers[server].divisor != 0;
+    return server != LOCUS_NO_SERVER && svc->servers[server].load.divisor != 0;
 }
 
 static inline void table_describe(const uint32_t *buckets, uint32_t count,

@@ -31,7 +31,7 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     (void)request;
     (void)pick;
     for (uint32_t i = svc->list.head; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
-        total += svc->servers[i].divisor;
+        total += svc->servers[i].load.divisor;
     }
     if (total == 0) {
         return LOCUS_NO_SERVER;
@@ -39,7 +39,7 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     int64_t rest1 = (int64_t)draw(svc, total + 1);
     int64_t rest2 = (int64_t)draw(svc, total + 1);
     for (uint32_t i = svc->list.head; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
-        uint32_t weight = svc->servers[i].divisor;
+        uint32_t weight = svc->servers[i].load.divisor;
         if (weight == 0) {
             continue;
         }

@@ -11,7 +11,7 @@ void poke_counts(struct locus_service *svc, uint32_t server, uint32_t active,
     /* Out of the count of servers under half, which goes by the counters as they were. */
     svc->under_half -= spill_load(svc, s) < s->half;
     s->half = 0;
-    s->active = active;
-    s->total = active + inactive;
+    s->conns[LOCUS_ACTIVE] = active;
+    s->conns[LOCUS_INACTIVE] = inactive;
     locus_server_refresh(svc, server);
 }
