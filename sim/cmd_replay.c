@@ -88,8 +88,7 @@ struct replay {
     struct timeline *timelines;
     struct decisions *decisions;
     struct arrival_counts counts;
-    uint64_t phase_ns[PHASES_MAX];
-    size_t phase_count;
+    struct report_phase phases[PHASES_MAX];
     struct report report;
 };
 
@@ -164,7 +163,9 @@ static int choose_interval(struct replay *replay)
     const struct trace_summary *t = replay->session.summary;
     uint64_t span_ns = t->end_ns > t->first_ns ? t->end_ns - t->first_ns : 0;
 
-    if (args->timeline == NULL && args->html == NULL) {
+    /* With events the intervals tell how long a recovery takes. */
+    if (args->timeline == NULL && args->html == NULL &&
+        replay->setup.servers.event_count == 0) {
         replay->args.interval_ns = 0;
         return EXIT_OK;
     }
@@ -286,16 +287,27 @@ static int replay_trace(struct replay *replay)
 
 /* ---- the report ------------------------------------------------------------------ */
 
+/* Which phases there are, and which of them the trace was too short for. */
 static void list_phases(struct replay *replay)
 {
-    const struct server_list *list = &replay->setup.servers;
+    size_t listed = report_list_phases(&replay->setup.servers, replay->phases);
+    struct report *report = &replay->report;
+    char at[REPORT_TEXT];
 
-    replay->phase_ns[0] = 0;
-    replay->phase_count = 1;
-    for (size_t i = 0; i < list->event_count && replay->phase_count < PHASES_MAX; i++) {
-        if (list->events[i].at_ns > replay->phase_ns[replay->phase_count - 1]) {
-            replay->phase_ns[replay->phase_count++] = list->events[i].at_ns;
+    report->phases = replay->phases;
+    report->phase_count = 1;
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        size_t reached = engine_recorder(replay->members[i].engine)->phase_count;
+        if (reached > report->phase_count) {
+            report->phase_count = reached;
         }
+    }
+    for (size_t i = report->phase_count; i < listed && progress_stop == 0; i++) {
+        fprintf(stderr,
+                "locus replay: the trace ends before %s, so that this does not happen: "
+                "%s\n",
+                report_time(replay->phases[i].from_ns / 1000000u, at),
+                replay->phases[i].events);
     }
 }
 
@@ -309,8 +321,9 @@ static int report_policy(struct replay *replay, size_t i)
     p->recorder = r;
     p->phase_count = r->phase_count;
     p->phases = calloc(r->phase_count, sizeof(*p->phases));
+    p->recovery_ms = calloc(r->phase_count, sizeof(*p->recovery_ms));
     p->servers = calloc(r->server_count, sizeof(*p->servers));
-    if (p->phases == NULL || p->servers == NULL) {
+    if (p->phases == NULL || p->servers == NULL || p->recovery_ms == NULL) {
         return out_of_memory();
     }
     recorder_figures(r, SIZE_MAX, &p->total);
@@ -323,6 +336,7 @@ static int report_policy(struct replay *replay, size_t i)
         if (p->timeline->status != LOCUS_OK) {
             return out_of_memory();
         }
+        report_find_recoveries(&replay->report, p);
     }
     return EXIT_OK;
 }
@@ -382,8 +396,6 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->interrupted = progress_stop != 0;
     report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
-    report->phase_ns = replay->phase_ns;
-    report->phase_count = replay->phase_count;
     report->interval_ns = args->interval_ns;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);
@@ -527,6 +539,7 @@ static void replay_free(struct replay *replay)
     for (size_t i = 0; i < replay->policy_count; i++) {
         if (replay->report.policies != NULL) {
             free(replay->report.policies[i].phases);
+            free(replay->report.policies[i].recovery_ms);
             free(replay->report.policies[i].servers);
         }
         if (replay->members != NULL) {
@@ -606,9 +619,11 @@ const struct command cmd_replay = {
         "a cache sees. moves: how many went to a server that did not, though one that "
         "did "
         "was available. imbal: the highest load over the mean load (load is active "
-        "connections divided by weight), averaged over time; 1.00 is even. repl: "
-        "servers "
-        "per destination. peak: most active connections on one server. above: how much "
+        "connections divided by weight), averaged over time; 1.00 is even. imbal/c: "
+        "the "
+        "same "
+        "averaged over connections, so that idle times count little. repl: servers per "
+        "destination. peak: most active connections on one server. above: how much "
         "of "
         "the time servers had more of them than their weight. Wider terminals show "
         "more.\n"

@@ -124,7 +124,7 @@ static json_t *page_object(const struct report *report)
         json_array_append_new(times, number(longest->points[p].at_ns / 1000000u));
     }
     for (size_t p = 0; p < report->phase_count; p++) {
-        json_array_append_new(phases, number(report->phase_ns[p] / 1000000u));
+        json_array_append_new(phases, number(report->phases[p].from_ns / 1000000u));
     }
     json_object_set_new(page, "interval_ms", number(report->interval_ns / 1000000u));
     json_object_set_new(page, "figures", figures_array());
