@@ -100,17 +100,6 @@ static int out_of_memory(void)
 
 /* ---- what was asked for ---------------------------------------------------------- */
 
-static int unknown_policy(const char *name, size_t length)
-{
-    fprintf(stderr, "locus replay: --policy: no policy '%.*s'; there are", (int)length,
-            name);
-    for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {
-        fprintf(stderr, " %s", policy_name(i, NULL));
-    }
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
-}
-
 static int read_policies(struct replay *replay)
 {
     const char *text = replay->args.policies;
@@ -125,7 +114,7 @@ static int read_policies(struct replay *replay)
                                POLICIES_MAX);
         }
         if (!policy_parse(text, length, &replay->policies[replay->policy_count])) {
-            return unknown_policy(text, length);
+            return setup_unknown_policy("replay", text, length);
         }
         replay->policy_count++;
         text += length;

@@ -105,5 +105,8 @@ enum { REPORT_TEXT = 32 };
 const char *report_time(uint64_t ms, char text[REPORT_TEXT]);
 const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT]);
 const char *report_count(uint64_t count, char text[REPORT_TEXT]);
+/* "99.9%", never "100.0%" of what is not all; "1.25". */
+const char *report_share(uint64_t ppm, char text[REPORT_TEXT]);
+const char *report_ratio(uint64_t ppm, char text[REPORT_TEXT]);
 
 #endif

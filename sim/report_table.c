@@ -66,6 +66,27 @@ const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT])
     return text;
 }
 
+const char *report_share(uint64_t ppm, char text[REPORT_TEXT])
+{
+    uint64_t tenths = (ppm + 500) / 1000;
+
+    if (tenths == 1000 && ppm < 1000000) {
+        tenths = 999;
+    }
+    snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", tenths / 10,
+             (unsigned)(tenths % 10));
+    return text;
+}
+
+const char *report_ratio(uint64_t ppm, char text[REPORT_TEXT])
+{
+    uint64_t hundredths = (ppm + 5000) / 10000;
+
+    snprintf(text, REPORT_TEXT, "%" PRIu64 ".%02u", hundredths / 100,
+             (unsigned)(hundredths % 100));
+    return text;
+}
+
 static const char *figure_text(const struct figure_spec *spec, uint64_t value,
                                char text[REPORT_TEXT])
 {
@@ -76,16 +97,10 @@ static const char *figure_text(const struct figure_spec *spec, uint64_t value,
         return report_bytes(value, text);
     case FIGURE_MS:
         return report_time(value, text);
-    case FIGURE_SHARE: /* tenths of a percent */
-        value = (value + 500) / 1000;
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", value / 10,
-                 (unsigned)(value % 10));
-        return text;
-    case FIGURE_RATIO: /* hundredths */
-        value = (value + 5000) / 10000;
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%02u", value / 100,
-                 (unsigned)(value % 100));
-        return text;
+    case FIGURE_SHARE:
+        return report_share(value, text);
+    case FIGURE_RATIO:
+        return report_ratio(value, text);
     }
     return "";
 }

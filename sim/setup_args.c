@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup_args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+#include "policy.h"
 #include "pool_file.h"
 
 const char *const setup_order_choices[] = {"file", "reverse", NULL};
@@ -89,4 +91,15 @@ int setup_args_resolve(const char *command, const struct setup_args *args,
         status = resolve_servers(command, args, &out->servers);
     }
     return status;
+}
+
+int setup_unknown_policy(const char *command, const char *name, size_t length)
+{
+    fprintf(stderr, "locus %s: --policy: no policy '%.*s'; there are", command,
+            (int)length, name);
+    for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {
+        fprintf(stderr, " %s", policy_name(i, NULL));
+    }
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
 }

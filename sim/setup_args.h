@@ -176,5 +176,7 @@ struct setup {
 /* An exit_code, after a line on stderr. */
 int setup_args_resolve(const char *command, const struct setup_args *args,
                        struct setup *out);
+/* Says that --policy has no such name, and which there are. EXIT_USAGE. */
+int setup_unknown_policy(const char *command, const char *name, size_t length);
 
 #endif
