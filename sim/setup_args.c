@@ -16,7 +16,8 @@ static int resolve_rules(const char *command, const char *name, struct setup *ou
     out->rules = locus_rules_find(name);
     if (out->rules == NULL) {
         return usage_error(
-            command, "--rules: expected kernel, kernel-classic or article, not '%s'",
+            command,
+            "--rules: expected kernel, kernel-classic, article or locus, not '%s'",
             name);
     }
     out->rules_name = name != NULL ? name : locus_rules_name(0);

@@ -84,7 +84,9 @@ extern const char *const setup_proto_choices[];
          OPTION_STRING,                                                                \
          SETUP_ARGS_AT(type, rules),                                                   \
          "NAME",                                                                       \
-         "kernel (default), kernel-classic (what most machines run) or article.",      \
+         "kernel (default), kernel-classic (what most machines run), article (as "     \
+         "published) or "                                                              \
+         "locus (what we would run).",                                                 \
          0,                                                                            \
          0,                                                                            \
          NULL},                                                                        \
