@@ -9,7 +9,8 @@
 #include "embedded.h"
 #include "report.h"
 
-enum { PAGE_SERVERS = 32 };
+/* Of the phases the more telling figures are shown. */
+enum { PAGE_SERVERS = 32, PHASE_RANK = 12 };
 
 static json_t *number(uint64_t value)
 {
@@ -28,8 +29,9 @@ static json_t *figures_array(void)
         for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
             if (s->rank == rank) {
                 json_array_append_new(
-                    array, json_pack("{ssssssss}", "name", s->name, "label", s->label,
-                                     "unit", units[s->unit], "about", s->about));
+                    array, json_pack("{sssssssssb}", "name", s->name, "label", s->label,
+                                     "unit", units[s->unit], "about", s->about, "phase",
+                                     s->rank <= PHASE_RANK && !s->run_wide));
             }
         }
     }
@@ -105,6 +107,16 @@ static json_t *course_object(const struct report *report,
     return object;
 }
 
+/* At least 1, for an axis to have an extent. */
+static uint64_t arrivals_end_ms(const struct report *report)
+{
+    const struct trace_summary *t = report->trace;
+    figure_sum ms = (figure_sum)(t->last_ns - t->first_ns) /
+                    (1000 * (figure_sum)report->arrivals->speed_milli);
+
+    return ms == 0 ? 1 : (uint64_t)ms;
+}
+
 static json_t *page_object(const struct report *report)
 {
     json_t *page = json_object();
@@ -124,12 +136,17 @@ static json_t *page_object(const struct report *report)
         json_array_append_new(times, number(longest->points[p].at_ns / 1000000u));
     }
     for (size_t p = 0; p < report->phase_count; p++) {
-        json_array_append_new(phases, number(report->phases[p].from_ns / 1000000u));
+        const struct report_phase *phase = &report->phases[p];
+        json_array_append_new(phases,
+                              json_pack("{sssIss}", "name", phase->name, "from_ms",
+                                        (json_int_t)(phase->from_ns / 1000000u),
+                                        "events", phase->events));
     }
     json_object_set_new(page, "interval_ms", number(report->interval_ns / 1000000u));
     json_object_set_new(page, "figures", figures_array());
     json_object_set_new(page, "times_ms", times);
-    json_object_set_new(page, "phases_ms", phases);
+    json_object_set_new(page, "phases", phases);
+    json_object_set_new(page, "arrivals_end_ms", number(arrivals_end_ms(report)));
     json_object_set_new(page, "policies", policies);
     return page;
 }
