@@ -371,11 +371,11 @@ static void choose(struct advise *advise)
 
 /* ---- the command ----------------------------------------------------------------- */
 
-static int read_request(struct advise *advise, size_t paths)
+static int read_request(struct advise *advise, char *const *paths, size_t count)
 {
     const char *limit = advise->args.max_imbalance;
 
-    if (paths == 0) {
+    if (count == 0) {
         return usage_error("advise", "which trace? ('-' is stdin)");
     }
     if (limit != NULL &&
@@ -385,7 +385,10 @@ static int read_request(struct advise *advise, size_t paths)
                            "--max-imbalance: expected a ratio of 1 or more, not '%s'",
                            limit);
     }
-    int status = setup_args_resolve("advise", &advise->args.setup, &advise->setup);
+    int status = setup_check_stdin("advise", &advise->args.setup, NULL, paths, count);
+    if (status == EXIT_OK) {
+        status = setup_args_resolve("advise", &advise->args.setup, &advise->setup);
+    }
     if (status == EXIT_OK && advise->setup.servers.event_count > 0) {
         return usage_error("advise",
                            "the pool's script has events; advise takes servers only");
@@ -467,7 +470,7 @@ static int run(int argc, char **argv)
     }
     session_init(&advise.session, "advise");
     progress_catch_interrupt();
-    status = read_request(&advise, arguments.count);
+    status = read_request(&advise, arguments.items, arguments.count);
     if (status == EXIT_OK) {
         status = find_advice(&advise, arguments.items, arguments.count);
     }

@@ -312,7 +312,11 @@ static int run(int argc, char **argv)
     }
     session_init(&lint.session, "lint");
     progress_catch_interrupt();
-    status = setup_args_resolve("lint", &lint.args.setup, &lint.setup);
+    status = setup_check_stdin("lint", &lint.args.setup, NULL, arguments.items,
+                               arguments.count);
+    if (status == EXIT_OK) {
+        status = setup_args_resolve("lint", &lint.args.setup, &lint.setup);
+    }
     if (status == EXIT_OK) {
         status = choose_policy(&lint);
     }

@@ -19,6 +19,8 @@
 #include "session.h"
 #include "setup_args.h"
 
+#define DEFAULT_POLICIES "wlc,lblc,lblcr,dh,sh,mh,wrr"
+
 enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 
 struct replay_args {
@@ -34,8 +36,8 @@ struct replay_args {
 
 static const struct option_spec options[] = {
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
-     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. Default: "
-     "wlc,lblc,lblcr,dh,sh,mh,wrr.",
+     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. "
+     "Default: " DEFAULT_POLICIES ", and what the pool file says.",
      0, 0, NULL},
     SETUP_ARGS_OPTIONS(struct replay_args),
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
@@ -63,12 +65,14 @@ static const struct option_spec options[] = {
     {"timeline", 0, OPTION_STRING, AT(timeline), "FILE",
      "The course as CSV: per interval, policy and server.", 0, 0, NULL},
     {"interval", 0, OPTION_DURATION, AT(interval_ns), "TIME",
-     "Of --timeline and --html (default: some 200 over the trace).", 0, 0, NULL},
+     "Of --timeline and --html (default: some 200 over the trace).", 1, 0, NULL},
     {"decisions", 0, OPTION_STRING, AT(decisions), "FILE",
      "Every pick and why, as CSV: policy,time_us,destination,server,why,cache.", 0, 0,
      NULL},
     {"metrics", 0, OPTION_STRING, AT(metrics), "FILE",
-     "The figures as Prometheus text.", 0, 0, NULL},
+     "The figures as Prometheus text. One of these four files may be '-': stdout, in "
+     "the table's place.",
+     0, 0, NULL},
     {"width", 0, OPTION_NUMBER, AT(width), "N",
      "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
     {"timing", 0, OPTION_FLAG, AT(timing), NULL,
@@ -84,6 +88,7 @@ struct replay {
     struct setup setup;
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
+    bool stdout_taken; /* by a FILE of '-': no table */
     struct crew_member *members;
     struct timeline *timelines;
     struct decisions *decisions;
@@ -100,12 +105,35 @@ static int out_of_memory(void)
 
 /* ---- what was asked for ---------------------------------------------------------- */
 
+/* The default, with what the pool runs now in front if it is not in it. */
+static const char *default_policies(const struct replay *replay, char *text,
+                                    size_t size)
+{
+    const char *now = replay->setup.servers.scheduler;
+    struct policy policy;
+    size_t length = strlen(now);
+
+    for (const char *at = DEFAULT_POLICIES; *at != '\0'; at += strspn(at, ",")) {
+        size_t word = strcspn(at, ",");
+        if (word == length && memcmp(at, now, length) == 0) {
+            return DEFAULT_POLICIES;
+        }
+        at += word;
+    }
+    if (!policy_parse(now, length, &policy)) {
+        return DEFAULT_POLICIES;
+    }
+    snprintf(text, size, "%s,%s", now, DEFAULT_POLICIES);
+    return text;
+}
+
 static int read_policies(struct replay *replay)
 {
+    char with_pool[sizeof(DEFAULT_POLICIES) + sizeof(replay->setup.servers.scheduler)];
     const char *text = replay->args.policies;
 
     if (text == NULL) {
-        text = "wlc,lblc,lblcr,dh,sh,mh,wrr";
+        text = default_policies(replay, with_pool, sizeof(with_pool));
     }
     for (;; text++) {
         size_t length = strcspn(text, ",");
@@ -116,6 +144,13 @@ static int read_policies(struct replay *replay)
         if (!policy_parse(text, length, &replay->policies[replay->policy_count])) {
             return setup_unknown_policy("replay", text, length);
         }
+        for (size_t i = 0; i < replay->policy_count; i++) {
+            if (strcmp(replay->policies[i].text,
+                       replay->policies[replay->policy_count].text) == 0) {
+                return usage_error("replay", "--policy: '%.*s' is there twice",
+                                   (int)length, text);
+            }
+        }
         replay->policy_count++;
         text += length;
         if (*text == '\0') {
@@ -124,19 +159,61 @@ static int read_policies(struct replay *replay)
     }
 }
 
-static int read_request(struct replay *replay, size_t paths)
+enum { OUTPUTS = 4 };
+
+/* Every output has a place of its own that can be written. A file on stdout takes the table's
+ * place. */
+static int check_outputs(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
+                                        args->html};
+
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        if (paths[i] == NULL) {
+            continue;
+        }
+        for (size_t k = 0; k < i; k++) {
+            /* Twice the same device, as /dev/null, loses nothing. */
+            if (paths[k] != NULL && strcmp(paths[k], paths[i]) == 0 &&
+                strncmp(paths[i], "/dev/", 5) != 0) {
+                return usage_error("replay", "'%s' is there for two outputs", paths[i]);
+            }
+        }
+        if (strcmp(paths[i], "-") == 0) {
+            replay->stdout_taken = true;
+        }
+        if (!output_check("replay", paths[i])) {
+            return EXIT_RUNTIME;
+        }
+    }
+    if (replay->stdout_taken && (args->json || args->csv)) {
+        return usage_error("replay", "two outputs for stdout: %s and a FILE of '-'",
+                           args->json ? "--json" : "--csv");
+    }
+    return EXIT_OK;
+}
+
+static int read_request(struct replay *replay, char *const *paths, size_t count)
 {
     const struct replay_args *args = &replay->args;
 
-    if (paths == 0) {
+    if (count == 0) {
         return usage_error("replay", "which trace? ('-' is stdin)");
     }
     if (args->json && args->csv) {
         return usage_error("replay", "--json and --csv exclude each other");
     }
-    int status = read_policies(replay);
+    int status =
+        setup_check_stdin("replay", &args->setup, args->scenario, paths, count);
+    if (status == EXIT_OK) {
+        status = check_outputs(replay);
+    }
     if (status == EXIT_OK) {
         status = setup_args_resolve("replay", &args->setup, &replay->setup);
+    }
+    if (status == EXIT_OK) {
+        status = read_policies(replay);
     }
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
@@ -475,6 +552,9 @@ static int write_main(const struct replay *replay)
         .per_server = args->per_server,
     };
 
+    if (replay->stdout_taken) {
+        return EXIT_OK;
+    }
     if (args->csv) {
         report_csv(stdout, &replay->report);
     } else if (!args->json) {
@@ -567,7 +647,7 @@ static int run(int argc, char **argv)
     }
     session_init(&replay.session, "replay");
     progress_catch_interrupt();
-    status = read_request(&replay, arguments.count);
+    status = read_request(&replay, arguments.items, arguments.count);
     if (status == EXIT_OK) {
         status = session_open(&replay.session, &replay.args.read,
                               &replay.setup.arrivals, arguments.items, arguments.count);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command.h"
 #include "policy.h"
@@ -472,7 +473,7 @@ enum layout { LAYOUT_CONNECTIONS, LAYOUT_THRESHOLDS, LAYOUT_OTHER };
 static enum layout layout_of(char **words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(words[i], "Uthreshold") == 0) {
+        if (strcasecmp(words[i], "Uthreshold") == 0) {
             return LAYOUT_THRESHOLDS;
         }
         if (strcmp(words[i], "Weight") == 0) {

@@ -104,3 +104,23 @@ int setup_unknown_policy(const char *command, const char *name, size_t length)
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }
+
+static size_t is_stdin(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+int setup_check_stdin(const char *command, const struct setup_args *args,
+                      const char *scenario, char *const *paths, size_t count)
+{
+    size_t readers = is_stdin(args->pool) + is_stdin(scenario);
+
+    for (size_t i = 0; i < count; i++) {
+        readers += is_stdin(paths[i]);
+    }
+    return readers <= 1 ? EXIT_OK
+                        : usage_error(command,
+                                      "'-' is there %zu times, but the standard "
+                                      "input can be read only once",
+                                      readers);
+}

@@ -178,6 +178,10 @@ struct setup {
 /* An exit_code, after a line on stderr. */
 int setup_args_resolve(const char *command, const struct setup_args *args,
                        struct setup *out);
+/* Whether "-", the standard input, is asked for once at most. An exit_code. scenario may be
+ * NULL. */
+int setup_check_stdin(const char *command, const struct setup_args *args,
+                      const char *scenario, char *const *paths, size_t count);
 /* Says that --policy has no such name, and which there are. EXIT_USAGE. */
 int setup_unknown_policy(const char *command, const char *name, size_t length);
 
