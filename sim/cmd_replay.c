@@ -27,7 +27,7 @@ struct replay_args {
     struct setup_args setup;
     struct read_args read;
     const char *policies, *scenario;
-    const char *timeline, *decisions, *metrics, *html;
+    const char *timeline, *decisions, *metrics, *html, *svg;
     bool json, csv, per_server, timing;
     uint64_t expiration_ns, max_entries, interval_ns, width;
 };
@@ -62,15 +62,18 @@ static const struct option_spec options[] = {
      "Each server's shares too, in the table and in --metrics.", 0, 0, NULL},
     {"html", 0, OPTION_STRING, AT(html), "FILE", "A page with charts, in one file.", 0,
      0, NULL},
+    {"svg", 0, OPTION_STRING, AT(svg), "FILE",
+     "A picture: locality against imbalance, and each server's connections over time.",
+     0, 0, NULL},
     {"timeline", 0, OPTION_STRING, AT(timeline), "FILE",
      "The course as CSV: per interval, policy and server.", 0, 0, NULL},
     {"interval", 0, OPTION_DURATION, AT(interval_ns), "TIME",
-     "Of --timeline and --html (default: some 200 over the trace).", 1, 0, NULL},
+     "Of --timeline, --html and --svg (default: some 200 over the trace).", 1, 0, NULL},
     {"decisions", 0, OPTION_STRING, AT(decisions), "FILE",
      "Every pick and why, as CSV: policy,time_us,destination,server,why,cache.", 0, 0,
      NULL},
     {"metrics", 0, OPTION_STRING, AT(metrics), "FILE",
-     "The figures as Prometheus text. One of these four files may be '-': stdout, in "
+     "The figures as Prometheus text. One of these five files may be '-': stdout, in "
      "the table's place.",
      0, 0, NULL},
     {"width", 0, OPTION_NUMBER, AT(width), "N",
@@ -159,7 +162,7 @@ static int read_policies(struct replay *replay)
     }
 }
 
-enum { OUTPUTS = 4 };
+enum { OUTPUTS = 5 };
 
 /* Every output has a place of its own that can be written. A file on stdout takes the table's
  * place. */
@@ -167,7 +170,7 @@ static int check_outputs(struct replay *replay)
 {
     const struct replay_args *args = &replay->args;
     const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
-                                        args->html};
+                                        args->html, args->svg};
 
     for (size_t i = 0; i < OUTPUTS; i++) {
         if (paths[i] == NULL) {
@@ -230,7 +233,7 @@ static int choose_interval(struct replay *replay)
     uint64_t span_ns = t->end_ns > t->first_ns ? t->end_ns - t->first_ns : 0;
 
     /* With events the intervals tell how long a recovery takes. */
-    if (args->timeline == NULL && args->html == NULL &&
+    if (args->timeline == NULL && args->html == NULL && args->svg == NULL &&
         replay->setup.servers.event_count == 0) {
         replay->args.interval_ns = 0;
         return EXIT_OK;
@@ -503,6 +506,12 @@ static bool write_html(const struct replay *replay, FILE *out)
     return report_html(out, &replay->report);
 }
 
+static bool write_svg(const struct replay *replay, FILE *out)
+{
+    report_svg(out, &replay->report);
+    return true;
+}
+
 /* One file that was asked for; path NULL: it was not. An exit_code. */
 static int write_file(const struct replay *replay, const char *path,
                       bool (*write)(const struct replay *replay, FILE *out))
@@ -587,6 +596,9 @@ static int write_all(struct replay *replay)
     }
     if (status == EXIT_OK) {
         status = write_file(replay, args->html, write_html);
+    }
+    if (status == EXIT_OK) {
+        status = write_file(replay, args->svg, write_svg);
     }
     if (status == EXIT_OK) {
         status = write_decisions(replay);

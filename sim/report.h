@@ -89,6 +89,10 @@ void report_timeline(FILE *out, const struct report *report);
 void report_metrics(FILE *out, const struct report *report, bool per_server);
 /* Every policy must have its timeline. */
 bool report_html(FILE *out, const struct report *report);
+/* Every policy must have its timeline. */
+void report_svg(FILE *out, const struct report *report);
+/* When the last connection arrives; at least 1, for an axis to have an extent. */
+uint64_t report_arrivals_end_ms(const struct report *report);
 
 /* The phases that events make, into room for PHASES_MAX; returns how many. */
 size_t report_list_phases(const struct server_list *list, struct report_phase *phases);

@@ -107,16 +107,6 @@ static json_t *course_object(const struct report *report,
     return object;
 }
 
-/* At least 1, for an axis to have an extent. */
-static uint64_t arrivals_end_ms(const struct report *report)
-{
-    const struct trace_summary *t = report->trace;
-    figure_sum ms = (figure_sum)(t->last_ns - t->first_ns) /
-                    (1000 * (figure_sum)report->arrivals->speed_milli);
-
-    return ms == 0 ? 1 : (uint64_t)ms;
-}
-
 static json_t *page_object(const struct report *report)
 {
     json_t *page = json_object();
@@ -146,7 +136,8 @@ static json_t *page_object(const struct report *report)
     json_object_set_new(page, "figures", figures_array());
     json_object_set_new(page, "times_ms", times);
     json_object_set_new(page, "phases", phases);
-    json_object_set_new(page, "arrivals_end_ms", number(arrivals_end_ms(report)));
+    json_object_set_new(page, "arrivals_end_ms",
+                        number(report_arrivals_end_ms(report)));
     json_object_set_new(page, "policies", policies);
     return page;
 }

@@ -42,6 +42,15 @@ static size_t describe(const struct server_list *list, size_t first, char *text,
     return end;
 }
 
+uint64_t report_arrivals_end_ms(const struct report *report)
+{
+    const struct trace_summary *t = report->trace;
+    figure_sum ms = (figure_sum)(t->last_ns - t->first_ns) /
+                    (1000 * (figure_sum)report->arrivals->speed_milli);
+
+    return ms == 0 ? 1 : (uint64_t)ms;
+}
+
 static void name_phases(struct report_phase *phases, size_t count)
 {
     snprintf(phases[0].name, sizeof(phases[0].name), "before");
