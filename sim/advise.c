@@ -10,12 +10,22 @@ uint64_t candidate_locality(const struct candidate *c, bool cache)
     return cache ? c->figures.hit_ppm : c->figures.warm_ppm;
 }
 
+uint64_t candidate_imbalance(const struct candidate *c)
+{
+    return c->figures.imbalance_conn_mean_ppm;
+}
+
+bool candidate_is_for_ipvs(const struct candidate *c)
+{
+    return c->policy.ops == NULL && c->max_entries == 0;
+}
+
 static bool beats(const struct candidate *a, const struct candidate *b, bool cache)
 {
     uint64_t a_locality = candidate_locality(a, cache);
     uint64_t b_locality = candidate_locality(b, cache);
-    uint64_t a_imbalance = a->figures.imbalance_mean_ppm;
-    uint64_t b_imbalance = b->figures.imbalance_mean_ppm;
+    uint64_t a_imbalance = candidate_imbalance(a);
+    uint64_t b_imbalance = candidate_imbalance(b);
 
     if (a->figures.refused != b->figures.refused) {
         return a->figures.refused < b->figures.refused;
@@ -28,7 +38,7 @@ static bool equals(const struct candidate *a, const struct candidate *b, bool ca
 {
     return a->figures.refused == b->figures.refused &&
            candidate_locality(a, cache) == candidate_locality(b, cache) &&
-           a->figures.imbalance_mean_ppm == b->figures.imbalance_mean_ppm;
+           candidate_imbalance(a) == candidate_imbalance(b);
 }
 
 void advise_mark_front(struct candidate *candidates, size_t count, bool cache)
@@ -62,8 +72,15 @@ static double distance(const struct range *range, double value, double best)
     return part * part;
 }
 
+static bool within(const struct candidate *c, const struct advise_limits *limits)
+{
+    return (limits->max_imbalance_ppm == 0 ||
+            candidate_imbalance(c) <= limits->max_imbalance_ppm) &&
+           (!limits->ipvs_only || candidate_is_for_ipvs(c));
+}
+
 static size_t nearest(const struct candidate *candidates, size_t count, bool cache,
-                      uint64_t limit_ppm)
+                      const struct advise_limits *limits)
 {
     struct range locality = {1e18, 0}, imbalance = {1e18, 0};
     size_t choice = SIZE_MAX;
@@ -72,18 +89,17 @@ static size_t nearest(const struct candidate *candidates, size_t count, bool cac
     for (size_t i = 0; i < count; i++) {
         if (candidates[i].on_front) {
             widen(&locality, (double)candidate_locality(&candidates[i], cache));
-            widen(&imbalance, (double)candidates[i].figures.imbalance_mean_ppm);
+            widen(&imbalance, (double)candidate_imbalance(&candidates[i]));
         }
     }
     for (size_t i = 0; i < count; i++) {
         const struct candidate *c = &candidates[i];
-        if (!c->on_front || c->figures.imbalance_mean_ppm > limit_ppm) {
+        if (!c->on_front || !within(c, limits)) {
             continue;
         }
         double d =
             distance(&locality, (double)candidate_locality(c, cache), locality.most) +
-            distance(&imbalance, (double)c->figures.imbalance_mean_ppm,
-                     imbalance.least);
+            distance(&imbalance, (double)candidate_imbalance(c), imbalance.least);
         if (choice == SIZE_MAX || d < least) {
             choice = i;
             least = d;
@@ -93,14 +109,37 @@ static size_t nearest(const struct candidate *candidates, size_t count, bool cac
 }
 
 size_t advise_choose(const struct candidate *candidates, size_t count, bool cache,
-                     uint64_t max_imbalance_ppm)
+                     const struct advise_limits *limits)
 {
+    const struct advise_limits tries[] = {
+        *limits,
+        {.ipvs_only = limits->ipvs_only},
+        {.max_imbalance_ppm = limits->max_imbalance_ppm},
+        {.ipvs_only = false},
+    };
     size_t choice = SIZE_MAX;
 
-    if (max_imbalance_ppm != 0) {
-        choice = nearest(candidates, count, cache, max_imbalance_ppm);
+    for (size_t i = 0; choice == SIZE_MAX && i < sizeof(tries) / sizeof(*tries); i++) {
+        choice = nearest(candidates, count, cache, &tries[i]);
     }
-    return choice != SIZE_MAX ? choice : nearest(candidates, count, cache, UINT64_MAX);
+    return choice;
+}
+
+void advise_set_thresholds(struct server_list *list, uint64_t total)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        sum += list->items[i].weight;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        struct server_spec *spec = &list->items[i];
+        uint64_t upper =
+            sum == 0 ? 0
+                     : (uint64_t)(((figure_sum)total * spec->weight + sum - 1) / sum);
+        spec->upper = upper > LOCUS_WEIGHT_MAX ? LOCUS_WEIGHT_MAX : (uint32_t)upper;
+        spec->lower = spec->upper - spec->upper / 4;
+    }
 }
 
 int advise_scale_weights(const struct server_list *list, uint64_t total,

@@ -24,7 +24,9 @@ static const struct option_spec options[] = {
         .metavar = "NAME",
         .help =
             "The rule set to decide by: kernel (Linux since mid-2026, the default), "
-            "kernel-classic (before that) or article (LBLC and LBLCR as published).",
+            "kernel-classic (before that), article (LBLC and LBLCR as published) or "
+            "locus "
+            "(what locus.h recommends).",
     },
     {.name = NULL},
 };

@@ -123,7 +123,17 @@ static void check_thresholds(struct lint *lint, const struct server_spec *s)
             ": ipvsadm refuses it",
             s->lower, s->upper);
     }
-    if (s->upper != 0 && is_lblc(lint) && s->weight > s->upper) {
+    if (s->upper == 0 || !is_lblc(lint)) {
+        return;
+    }
+    if (strcmp(lint->policy_name, "lblc") == 0 &&
+        !lint->setup.rules->lblc_checks_threshold) {
+        say(lint, "threshold-not-kept", s->name,
+            "lblc leaves the destinations that it has on an overloaded server: the "
+            "upper "
+            "threshold %" PRIu32 " keeps new ones away only; lblcr keeps it",
+            s->upper);
+    } else if (s->weight > s->upper) {
         say(lint, "threshold-below-weight", s->name,
             "the upper threshold %" PRIu32 " stops it below its weight %" PRIu32
             ", so that it never spills",
@@ -158,6 +168,7 @@ static void check_servers(struct lint *lint)
 {
     const struct server_list *list = &lint->setup.servers;
     bool any = false, even = true;
+    uint32_t weight = 0;
 
     for (size_t i = 0; i < list->count; i++) {
         const struct server_spec *s = &list->items[i];
@@ -165,7 +176,8 @@ static void check_servers(struct lint *lint)
         check_thresholds(lint, s);
         check_name(lint, s);
         any = any || s->weight > 0 || !s->weighted;
-        even = even && s->weight == list->items[0].weight;
+        even = even && (s->weight == 0 || weight == 0 || s->weight == weight);
+        weight = s->weight != 0 ? s->weight : weight;
     }
     if (!any) {
         say(lint, "all-quiesced", "pool",
@@ -176,9 +188,8 @@ static void check_servers(struct lint *lint)
         say(lint, "weights-ignored", "pool",
             "%s does not look at weights, but they differ", lint->policy_name);
     }
-    if (is_lblc(lint) && (strncmp(list->service, "tcp ", 4) == 0 ||
-                          strncmp(list->service, "udp ", 4) == 0 ||
-                          strncmp(list->service, "service ", 8) == 0)) {
+    if (policy_goes_by_destination(lint->policy_name) &&
+        servers_have_one_destination(list)) {
         say(lint, "one-destination", list->service,
             "%s looks at the packet's destination, which is this one address for every "
             "packet: all goes to one server or set; it is made for fwmark services, "
@@ -265,7 +276,7 @@ static int choose_policy(struct lint *lint)
                                                         : "lblc";
     }
     if (!policy_parse(name, strlen(name), &lint->policy)) {
-        return usage_error("lint", "no policy '%s'", name);
+        return setup_unknown_policy("lint", name, strlen(name));
     }
     lint->policy_name =
         lint->policy.ops != NULL ? lint->policy.ops->name : lint->policy.scheduler;
@@ -301,7 +312,11 @@ static int run(int argc, char **argv)
     }
     session_init(&lint.session, "lint");
     progress_catch_interrupt();
-    status = setup_args_resolve("lint", &lint.args.setup, &lint.setup);
+    status = setup_check_stdin("lint", &lint.args.setup, NULL, arguments.items,
+                               arguments.count);
+    if (status == EXIT_OK) {
+        status = setup_args_resolve("lint", &lint.args.setup, &lint.setup);
+    }
     if (status == EXIT_OK) {
         status = choose_policy(&lint);
     }
@@ -331,13 +346,14 @@ const struct command cmd_lint = {
     .description =
         "Looks at servers, weights and thresholds for what works but is not meant: "
         "weight "
-        "1 under lblc, weights that a policy ignores, hashes onto quiesced servers, "
-        "lblc on "
-        "a service with a single destination. With a trace also: weights below the "
-        "concurrency, thresholds that never clear.\n"
+        "1 under lblc, weights that a policy ignores, thresholds that it does not "
+        "keep, "
+        "hashes onto quiesced servers, names (with --resolve: those that do not "
+        "resolve), lblc on a service with a single destination. With a trace also: "
+        "weights below the concurrency, thresholds that never clear.\n"
         "\n"
-        "Every finding is a line \"check: subject: text\". Exits with 3 when there is "
-        "one.",
+        "Every finding is a line \"check: subject: text\". Exits with 0 when there is "
+        "none, with 3 when there is one.",
     .options = options,
     .examples = "ipvsadm -S -n | locus lint --pool -\n"
                 "locus lint --pool /etc/keepalived/keepalived.conf access.log",

@@ -19,13 +19,15 @@
 #include "session.h"
 #include "setup_args.h"
 
+#define DEFAULT_POLICIES "wlc,lblc,lblcr,dh,sh,mh,wrr"
+
 enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 
 struct replay_args {
     struct setup_args setup;
     struct read_args read;
     const char *policies, *scenario;
-    const char *timeline, *decisions, *metrics, *html;
+    const char *timeline, *decisions, *metrics, *html, *svg;
     bool json, csv, per_server, timing;
     uint64_t expiration_ns, max_entries, interval_ns, width;
 };
@@ -34,8 +36,8 @@ struct replay_args {
 
 static const struct option_spec options[] = {
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
-     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. Default: "
-     "wlc,lblc,lblcr,dh,sh,mh,wrr.",
+     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. "
+     "Default: " DEFAULT_POLICIES ", and what the pool file says.",
      0, 0, NULL},
     SETUP_ARGS_OPTIONS(struct replay_args),
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
@@ -60,15 +62,20 @@ static const struct option_spec options[] = {
      "Each server's shares too, in the table and in --metrics.", 0, 0, NULL},
     {"html", 0, OPTION_STRING, AT(html), "FILE", "A page with charts, in one file.", 0,
      0, NULL},
+    {"svg", 0, OPTION_STRING, AT(svg), "FILE",
+     "A picture: locality against imbalance, and each server's connections over time.",
+     0, 0, NULL},
     {"timeline", 0, OPTION_STRING, AT(timeline), "FILE",
      "The course as CSV: per interval, policy and server.", 0, 0, NULL},
     {"interval", 0, OPTION_DURATION, AT(interval_ns), "TIME",
-     "Of --timeline and --html (default: some 200 over the trace).", 0, 0, NULL},
+     "Of --timeline, --html and --svg (default: some 200 over the trace).", 1, 0, NULL},
     {"decisions", 0, OPTION_STRING, AT(decisions), "FILE",
      "Every pick and why, as CSV: policy,time_us,destination,server,why,cache.", 0, 0,
      NULL},
     {"metrics", 0, OPTION_STRING, AT(metrics), "FILE",
-     "The figures as Prometheus text.", 0, 0, NULL},
+     "The figures as Prometheus text. One of these five files may be '-': stdout, in "
+     "the table's place.",
+     0, 0, NULL},
     {"width", 0, OPTION_NUMBER, AT(width), "N",
      "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
     {"timing", 0, OPTION_FLAG, AT(timing), NULL,
@@ -84,12 +91,12 @@ struct replay {
     struct setup setup;
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
+    bool stdout_taken; /* by a FILE of '-': no table */
     struct crew_member *members;
     struct timeline *timelines;
     struct decisions *decisions;
     struct arrival_counts counts;
-    uint64_t phase_ns[PHASES_MAX];
-    size_t phase_count;
+    struct report_phase phases[PHASES_MAX];
     struct report report;
 };
 
@@ -101,23 +108,35 @@ static int out_of_memory(void)
 
 /* ---- what was asked for ---------------------------------------------------------- */
 
-static int unknown_policy(const char *name, size_t length)
+/* The default, with what the pool runs now in front if it is not in it. */
+static const char *default_policies(const struct replay *replay, char *text,
+                                    size_t size)
 {
-    fprintf(stderr, "locus replay: --policy: no policy '%.*s'; there are", (int)length,
-            name);
-    for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {
-        fprintf(stderr, " %s", policy_name(i, NULL));
+    const char *now = replay->setup.servers.scheduler;
+    struct policy policy;
+    size_t length = strlen(now);
+
+    for (const char *at = DEFAULT_POLICIES; *at != '\0'; at += strspn(at, ",")) {
+        size_t word = strcspn(at, ",");
+        if (word == length && memcmp(at, now, length) == 0) {
+            return DEFAULT_POLICIES;
+        }
+        at += word;
     }
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
+    if (!policy_parse(now, length, &policy)) {
+        return DEFAULT_POLICIES;
+    }
+    snprintf(text, size, "%s,%s", now, DEFAULT_POLICIES);
+    return text;
 }
 
 static int read_policies(struct replay *replay)
 {
+    char with_pool[sizeof(DEFAULT_POLICIES) + sizeof(replay->setup.servers.scheduler)];
     const char *text = replay->args.policies;
 
     if (text == NULL) {
-        text = "wlc,lblc,lblcr,dh,sh,mh,wrr";
+        text = default_policies(replay, with_pool, sizeof(with_pool));
     }
     for (;; text++) {
         size_t length = strcspn(text, ",");
@@ -126,7 +145,14 @@ static int read_policies(struct replay *replay)
                                POLICIES_MAX);
         }
         if (!policy_parse(text, length, &replay->policies[replay->policy_count])) {
-            return unknown_policy(text, length);
+            return setup_unknown_policy("replay", text, length);
+        }
+        for (size_t i = 0; i < replay->policy_count; i++) {
+            if (strcmp(replay->policies[i].text,
+                       replay->policies[replay->policy_count].text) == 0) {
+                return usage_error("replay", "--policy: '%.*s' is there twice",
+                                   (int)length, text);
+            }
         }
         replay->policy_count++;
         text += length;
@@ -136,19 +162,61 @@ static int read_policies(struct replay *replay)
     }
 }
 
-static int read_request(struct replay *replay, size_t paths)
+enum { OUTPUTS = 5 };
+
+/* Every output has a place of its own that can be written. A file on stdout takes the table's
+ * place. */
+static int check_outputs(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
+                                        args->html, args->svg};
+
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        if (paths[i] == NULL) {
+            continue;
+        }
+        for (size_t k = 0; k < i; k++) {
+            /* Twice the same device, as /dev/null, loses nothing. */
+            if (paths[k] != NULL && strcmp(paths[k], paths[i]) == 0 &&
+                strncmp(paths[i], "/dev/", 5) != 0) {
+                return usage_error("replay", "'%s' is there for two outputs", paths[i]);
+            }
+        }
+        if (strcmp(paths[i], "-") == 0) {
+            replay->stdout_taken = true;
+        }
+        if (!output_check("replay", paths[i])) {
+            return EXIT_RUNTIME;
+        }
+    }
+    if (replay->stdout_taken && (args->json || args->csv)) {
+        return usage_error("replay", "two outputs for stdout: %s and a FILE of '-'",
+                           args->json ? "--json" : "--csv");
+    }
+    return EXIT_OK;
+}
+
+static int read_request(struct replay *replay, char *const *paths, size_t count)
 {
     const struct replay_args *args = &replay->args;
 
-    if (paths == 0) {
+    if (count == 0) {
         return usage_error("replay", "which trace? ('-' is stdin)");
     }
     if (args->json && args->csv) {
         return usage_error("replay", "--json and --csv exclude each other");
     }
-    int status = read_policies(replay);
+    int status =
+        setup_check_stdin("replay", &args->setup, args->scenario, paths, count);
+    if (status == EXIT_OK) {
+        status = check_outputs(replay);
+    }
     if (status == EXIT_OK) {
         status = setup_args_resolve("replay", &args->setup, &replay->setup);
+    }
+    if (status == EXIT_OK) {
+        status = read_policies(replay);
     }
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
@@ -164,7 +232,9 @@ static int choose_interval(struct replay *replay)
     const struct trace_summary *t = replay->session.summary;
     uint64_t span_ns = t->end_ns > t->first_ns ? t->end_ns - t->first_ns : 0;
 
-    if (args->timeline == NULL && args->html == NULL) {
+    /* With events the intervals tell how long a recovery takes. */
+    if (args->timeline == NULL && args->html == NULL && args->svg == NULL &&
+        replay->setup.servers.event_count == 0) {
         replay->args.interval_ns = 0;
         return EXIT_OK;
     }
@@ -286,16 +356,27 @@ static int replay_trace(struct replay *replay)
 
 /* ---- the report ------------------------------------------------------------------ */
 
+/* Which phases there are, and which of them the trace was too short for. */
 static void list_phases(struct replay *replay)
 {
-    const struct server_list *list = &replay->setup.servers;
+    size_t listed = report_list_phases(&replay->setup.servers, replay->phases);
+    struct report *report = &replay->report;
+    char at[REPORT_TEXT];
 
-    replay->phase_ns[0] = 0;
-    replay->phase_count = 1;
-    for (size_t i = 0; i < list->event_count && replay->phase_count < PHASES_MAX; i++) {
-        if (list->events[i].at_ns > replay->phase_ns[replay->phase_count - 1]) {
-            replay->phase_ns[replay->phase_count++] = list->events[i].at_ns;
+    report->phases = replay->phases;
+    report->phase_count = 1;
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        size_t reached = engine_recorder(replay->members[i].engine)->phase_count;
+        if (reached > report->phase_count) {
+            report->phase_count = reached;
         }
+    }
+    for (size_t i = report->phase_count; i < listed && progress_stop == 0; i++) {
+        fprintf(stderr,
+                "locus replay: the trace ends before %s, so that this does not happen: "
+                "%s\n",
+                report_time(replay->phases[i].from_ns / 1000000u, at),
+                replay->phases[i].events);
     }
 }
 
@@ -309,8 +390,9 @@ static int report_policy(struct replay *replay, size_t i)
     p->recorder = r;
     p->phase_count = r->phase_count;
     p->phases = calloc(r->phase_count, sizeof(*p->phases));
+    p->recovery_ms = calloc(r->phase_count, sizeof(*p->recovery_ms));
     p->servers = calloc(r->server_count, sizeof(*p->servers));
-    if (p->phases == NULL || p->servers == NULL) {
+    if (p->phases == NULL || p->servers == NULL || p->recovery_ms == NULL) {
         return out_of_memory();
     }
     recorder_figures(r, SIZE_MAX, &p->total);
@@ -323,6 +405,7 @@ static int report_policy(struct replay *replay, size_t i)
         if (p->timeline->status != LOCUS_OK) {
             return out_of_memory();
         }
+        report_find_recoveries(&replay->report, p);
     }
     return EXIT_OK;
 }
@@ -382,8 +465,6 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->interrupted = progress_stop != 0;
     report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
-    report->phase_ns = replay->phase_ns;
-    report->phase_count = replay->phase_count;
     report->interval_ns = args->interval_ns;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);
@@ -423,6 +504,12 @@ static bool write_metrics(const struct replay *replay, FILE *out)
 static bool write_html(const struct replay *replay, FILE *out)
 {
     return report_html(out, &replay->report);
+}
+
+static bool write_svg(const struct replay *replay, FILE *out)
+{
+    report_svg(out, &replay->report);
+    return true;
 }
 
 /* One file that was asked for; path NULL: it was not. An exit_code. */
@@ -474,6 +561,9 @@ static int write_main(const struct replay *replay)
         .per_server = args->per_server,
     };
 
+    if (replay->stdout_taken) {
+        return EXIT_OK;
+    }
     if (args->csv) {
         report_csv(stdout, &replay->report);
     } else if (!args->json) {
@@ -508,6 +598,9 @@ static int write_all(struct replay *replay)
         status = write_file(replay, args->html, write_html);
     }
     if (status == EXIT_OK) {
+        status = write_file(replay, args->svg, write_svg);
+    }
+    if (status == EXIT_OK) {
         status = write_decisions(replay);
     }
     if (args->timing) {
@@ -527,6 +620,7 @@ static void replay_free(struct replay *replay)
     for (size_t i = 0; i < replay->policy_count; i++) {
         if (replay->report.policies != NULL) {
             free(replay->report.policies[i].phases);
+            free(replay->report.policies[i].recovery_ms);
             free(replay->report.policies[i].servers);
         }
         if (replay->members != NULL) {
@@ -565,7 +659,7 @@ static int run(int argc, char **argv)
     }
     session_init(&replay.session, "replay");
     progress_catch_interrupt();
-    status = read_request(&replay, arguments.count);
+    status = read_request(&replay, arguments.items, arguments.count);
     if (status == EXIT_OK) {
         status = session_open(&replay.session, &replay.args.read,
                               &replay.setup.arrivals, arguments.items, arguments.count);
@@ -606,9 +700,11 @@ const struct command cmd_replay = {
         "a cache sees. moves: how many went to a server that did not, though one that "
         "did "
         "was available. imbal: the highest load over the mean load (load is active "
-        "connections divided by weight), averaged over time; 1.00 is even. repl: "
-        "servers "
-        "per destination. peak: most active connections on one server. above: how much "
+        "connections divided by weight), averaged over time; 1.00 is even. imbal/c: "
+        "the "
+        "same "
+        "averaged over connections, so that idle times count little. repl: servers per "
+        "destination. peak: most active connections on one server. above: how much "
         "of "
         "the time servers had more of them than their weight. Wider terminals show "
         "more.\n"

@@ -12,7 +12,7 @@ enum exit_code {
     EXIT_OK = 0,
     EXIT_RUNTIME = 1,  /* input or output failed, out of memory */
     EXIT_USAGE = 2,    /* the command line or a script is wrong */
-    EXIT_BAD_DATA = 3, /* more bad records than --max-bad */
+    EXIT_BAD_DATA = 3, /* more bad records than --max-bad, or a finding of lint */
     EXIT_EMPTY = 4,    /* nothing to give: an empty pool */
 };
 

@@ -263,6 +263,9 @@ static int run_event(struct engine *e, const struct server_event *event)
     count_serving(e);
     switch (event->kind) {
     case EVENT_ADD:
+        if (e->handles[event->server] != LOCUS_NO_SERVER) {
+            return LOCUS_OK; /* as ipvsadm -a refuses it: what is there stays */
+        }
         spec->weight = event->weight;
         spec->upper_threshold = event->upper;
         spec->lower_threshold = event->lower;

@@ -39,6 +39,11 @@ const struct figure_spec figure_specs[] = {
      .about =
          "(highest active / weight) / (mean active / weight), time-weighted mean while "
          "anything is active"},
+    {FIGURE(imbalance_conn_mean_ppm), .label = "imbal/c", .unit = FIGURE_RATIO,
+     .rank = 5,
+     .about =
+         "(highest active / weight) / (mean active / weight), mean weighted by active "
+         "connections, so that idle times count little"},
     {FIGURE(imbalance_peak_ppm), .label = "i.peak", .unit = FIGURE_RATIO, .rank = 12,
      .about = "the highest imbalance"},
     {FIGURE(cv_ppm), .label = "cv", .unit = FIGURE_RATIO, .rank = 15,
@@ -46,7 +51,7 @@ const struct figure_spec figure_specs[] = {
     {FIGURE(jain_ppm), .label = "jain", .unit = FIGURE_RATIO, .rank = 11,
      .about =
          "Jain's fairness index of active / weight, time-weighted mean; 1 is even"},
-    {FIGURE(above_weight_ms), .label = "above", .unit = FIGURE_MS, .rank = 20,
+    {FIGURE(above_weight_ms), .label = "above/t", .unit = FIGURE_MS, .rank = 20,
      .about = "time with more active connections than weight, summed over servers"},
     {FIGURE(above_weight_ppm), .label = "above", .unit = FIGURE_SHARE, .rank = 9,
      .about = "share of the servers' time with more active connections than weight"},
@@ -60,7 +65,7 @@ const struct figure_spec figure_specs[] = {
      .needs = NEEDS_CACHE, .about = "requests found in the cache of their server"},
     {FIGURE(byte_hit_ppm), .label = "b.hits", .unit = FIGURE_SHARE, .rank = 10,
      .needs = NEEDS_CACHE, .about = "bytes found in the cache of their server"},
-    {FIGURE(origin_bytes), .label = "origin", .unit = FIGURE_BYTES, .rank = 9,
+    {FIGURE(origin_bytes), .label = "origin", .unit = FIGURE_BYTES, .rank = 6,
      .needs = NEEDS_CACHE, .about = "bytes fetched from the origin"},
     {FIGURE(map_entries_peak), .label = "map", .unit = FIGURE_COUNT, .rank = 16,
      .needs = NEEDS_MAP, .about = "the most destinations in the map of lblc or lblcr"},
@@ -170,6 +175,8 @@ static void integrate(struct recorder *r, uint64_t now_ns)
     }
     tally->busy_ns += elapsed_ns;
     tally->imbalance_ns += dt * imbalance;
+    tally->active_ns += dt * (double)(int64_t)r->active;
+    tally->imbalance_active_ns += dt * imbalance * (double)(int64_t)r->active;
     tally->cv_ns += dt * sqrt(spread - 1);
     tally->jain_ns += dt / spread;
 }
@@ -431,9 +438,9 @@ static uint64_t ppm(figure_sum part, figure_sum whole)
     return whole == 0 ? 0 : (uint64_t)((part * 1000000u + whole / 2) / whole);
 }
 
-static uint64_t mean_ppm(double integral, uint64_t span_ns)
+static uint64_t mean_ppm(double integral, double whole)
 {
-    return span_ns == 0 ? 0 : (uint64_t)(integral / (double)span_ns * 1e6 + 0.5);
+    return whole > 0 ? (uint64_t)(integral / whole * 1e6 + 0.5) : 0;
 }
 
 static void add_tally(struct tally *sum, const struct tally *t)
@@ -451,6 +458,8 @@ static void add_tally(struct tally *sum, const struct tally *t)
     sum->busy_ns += t->busy_ns;
     sum->server_ns += t->server_ns;
     sum->imbalance_ns += t->imbalance_ns;
+    sum->active_ns += t->active_ns;
+    sum->imbalance_active_ns += t->imbalance_active_ns;
     sum->cv_ns += t->cv_ns;
     sum->jain_ns += t->jain_ns;
     sum->evicted += t->evicted;
@@ -559,10 +568,11 @@ void recorder_figures(const struct recorder *r, size_t phase, struct figures *ou
     out->stuck_ppm = ppm(sum.stuck, sum.repeats);
     out->warm_ppm = ppm(sum.warm, sum.repeats);
     out->moves = sum.moves;
-    out->imbalance_mean_ppm = mean_ppm(sum.imbalance_ns, sum.busy_ns);
+    out->imbalance_mean_ppm = mean_ppm(sum.imbalance_ns, (double)sum.busy_ns);
+    out->imbalance_conn_mean_ppm = mean_ppm(sum.imbalance_active_ns, sum.active_ns);
     out->imbalance_peak_ppm = (uint64_t)(sum.imbalance_peak * 1e6 + 0.5);
-    out->cv_ppm = mean_ppm(sum.cv_ns, sum.busy_ns);
-    out->jain_ppm = mean_ppm(sum.jain_ns, sum.busy_ns);
+    out->cv_ppm = mean_ppm(sum.cv_ns, (double)sum.busy_ns);
+    out->jain_ppm = mean_ppm(sum.jain_ns, (double)sum.busy_ns);
     out->above_weight_ms = above_ns / 1000000u;
     out->above_weight_ppm = ppm(above_ns, sum.server_ns);
     out->busy_ms = sum.busy_ns / 1000000u;

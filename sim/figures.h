@@ -33,6 +33,7 @@ struct figures {
     uint64_t replicas_max;
     uint64_t
         imbalance_mean_ppm; /* (highest active / weight) / (mean active / weight) */
+    uint64_t imbalance_conn_mean_ppm; /* ... weighted by active, not by time alone */
     uint64_t imbalance_peak_ppm;
     uint64_t cv_ppm;   /* time-weighted coefficient of variation of active / weight */
     uint64_t jain_ppm; /* ... Jain's index; 1 is even */
@@ -110,6 +111,7 @@ struct tally {
     uint64_t span_ns, busy_ns;
     figure_sum server_ns;                /* servers in service, over time */
     double imbalance_ns, cv_ns, jain_ns; /* integrals over busy time */
+    double active_ns, imbalance_active_ns;
     double imbalance_peak;
     uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, kept;
     struct server_tally *servers;

@@ -100,7 +100,8 @@ void overview_help(void)
     }
     printf("\n'locus COMMAND --help' explains one; 'man locus' has it all.\n"
            "Exit codes: 0 done, 1 input, output or memory failed, 2 wrong usage,\n"
-           "3 too many bad records, 4 nothing to give.\n");
+           "3 bad data: more bad records than --max-bad, or lint found something,\n"
+           "4 nothing to give.\n");
 }
 
 /* One line of roff: backslashes, and dots or quotes at its start, mean something. */
@@ -189,8 +190,9 @@ void man_page(const char *version)
         man_command(*c);
     }
     printf(".SH EXIT STATUS\n"
-           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: more bad "
-           "records\n"
-           "than allowed. 4: nothing to give.\n"
+           "0: done. 1: input, output or memory failed. 2: wrong usage. 3: bad data: "
+           "more bad\n"
+           "records than \\-\\-max\\-bad, or something that lint found. 4: nothing to "
+           "give.\n"
            ".SH SEE ALSO\nipvsadm(8), keepalived(8)\n");
 }

@@ -2,7 +2,10 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -17,6 +20,28 @@ FILE *output_open(const char *command, const char *path)
                 strerror(errno));
     }
     return file;
+}
+
+bool output_check(const char *command, const char *path)
+{
+    struct stat file;
+    bool is_there = stat(path, &file) == 0;
+
+    /* Opening a pipe would wait for its reader, and end it by closing. */
+    if (strcmp(path, "-") == 0 || (is_there && !S_ISREG(file.st_mode))) {
+        return true;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        fprintf(stderr, "locus %s: cannot write %s: %s\n", command, path,
+                strerror(errno));
+        return false;
+    }
+    close(fd);
+    if (!is_there) {
+        unlink(path);
+    }
+    return true;
 }
 
 bool output_close(const char *command, const char *path, FILE *file)

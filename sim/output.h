@@ -9,6 +9,9 @@
 
 /* Opens a file to write, "-" is stdout; NULL after a line on stderr. */
 FILE *output_open(const char *command, const char *path);
+/* Whether it could be opened, known before a long run; leaves no trace. False after a line on
+ * stderr. */
+bool output_check(const char *command, const char *path);
 /* Closes it; false after a line on stderr if anything of it did not arrive. */
 bool output_close(const char *command, const char *path, FILE *file);
 /* Prints a JSON object as one line on stdout and frees it; memory that ran out while it was

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command.h"
+#include "policy.h"
 #include "pool_parse.h"
 
 /* ---- scripts --------------------------------------------------------------------- */
@@ -342,6 +344,22 @@ static int clear(struct pool_parse *parse, const struct rule *rule,
     return status;
 }
 
+/* -E -s, or -A after -C, while it runs: for every policy that is compared. */
+static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
+                            struct server_list *list)
+{
+    struct server_event event = {.at_ns = rule->at_ns, .kind = EVENT_SCHEDULER};
+    struct policy policy;
+
+    if (!policy_parse(rule->scheduler, strlen(rule->scheduler), &policy) ||
+        policy.ops != NULL) {
+        return pool_error(parse, "-s: no scheduler '%s'", rule->scheduler);
+    }
+    snprintf(event.scheduler, sizeof(event.scheduler), "%s", policy.scheduler);
+    return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
+                                                       : pool_out_of_memory(parse);
+}
+
 static int obey(struct pool_parse *parse, const struct rule *rule)
 {
     struct locus_address address;
@@ -375,7 +393,9 @@ static int obey(struct pool_parse *parse, const struct rule *rule)
         return clear(parse, rule, &service->list);
     }
     if (rule->command == 'A' || rule->command == 'E') {
-        return EXIT_OK;
+        return rule->at_ns > 0 && rule->scheduler != NULL
+                   ? change_scheduler(parse, rule, &service->list)
+                   : EXIT_OK;
     }
     status = read_server(parse, rule, service, &spec);
     if (status != EXIT_OK) {
@@ -453,7 +473,7 @@ enum layout { LAYOUT_CONNECTIONS, LAYOUT_THRESHOLDS, LAYOUT_OTHER };
 static enum layout layout_of(char **words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(words[i], "Uthreshold") == 0) {
+        if (strcasecmp(words[i], "Uthreshold") == 0) {
             return LAYOUT_THRESHOLDS;
         }
         if (strcmp(words[i], "Weight") == 0) {

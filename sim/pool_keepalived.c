@@ -18,6 +18,8 @@ struct variable {
     char value[POOL_WORD];
 };
 
+#define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
 enum block { BLOCK_SKIP, BLOCK_SERVICE, BLOCK_SERVER };
 
 struct keepalived {
@@ -87,38 +89,64 @@ static bool is_ignored(const char *word)
     return false;
 }
 
-static void define(struct keepalived *k, const char *word)
+/* The value of the variable that text ("$NAME..." or "${NAME}...") begins with, the last
+ * definition first; *length: how much of text names it. NULL: text names none. */
+static const char *find_variable(const struct keepalived *k, const char *text,
+                                 size_t *length)
 {
-    const char *equals = strchr(word, '=');
+    bool braces = text[1] == '{';
+    const char *name = text + 1 + braces;
+    size_t letters = strspn(name, NAME_LETTERS);
 
-    if (equals == NULL || k->variable_count == VARIABLES_MAX) {
-        pool_skip_word(k->parse, word);
-        return;
-    }
-    struct variable *v = &k->variables[k->variable_count++];
-    snprintf(v->name, sizeof(v->name), "%.*s", (int)(equals - word - 1), word + 1);
-    snprintf(v->value, sizeof(v->value), "%s", equals + 1);
-}
-
-/* "${NAME}" and "$NAME" standing alone; anything else is itself. */
-static const char *expand(const struct keepalived *k, const char *word)
-{
-    char name[64];
-    size_t length = strlen(word);
-
-    if (word[0] != '$' || length < 2 || length >= sizeof(name)) {
-        return word;
-    }
-    snprintf(name, sizeof(name), "%s", word + 1);
-    if (word[1] == '{' && word[length - 1] == '}') {
-        snprintf(name, sizeof(name), "%.*s", (int)(length - 3), word + 2);
-    }
-    for (size_t i = k->variable_count; i > 0; i--) {
-        if (strcmp(k->variables[i - 1].name, name) == 0) {
-            return k->variables[i - 1].value;
+    *length = 1 + letters + 2 * (size_t)braces;
+    for (size_t i = k->variable_count; i > 0 && (!braces || name[letters] == '}');
+         i--) {
+        const struct variable *v = &k->variables[i - 1];
+        if (strlen(v->name) == letters && memcmp(v->name, name, letters) == 0) {
+            return v->value;
         }
     }
-    return word;
+    return NULL;
+}
+
+/* Puts the values of variables into a line. */
+static void expand(const struct keepalived *k, const char *line, char *out, size_t size)
+{
+    size_t used = 0, length = 0;
+
+    while (*line != '\0' && used + 1 < size) {
+        const char *value = *line == '$' ? find_variable(k, line, &length) : NULL;
+        if (value != NULL) {
+            int more = snprintf(out + used, size - used, "%s", value);
+            used = more < (int)(size - used) ? used + (size_t)more : size - 1;
+            line += length;
+        } else {
+            out[used++] = *line++;
+        }
+    }
+    out[used] = '\0';
+}
+
+/* "$NAME = value", at the beginning of a line; the value reaches to its end and
+ * may hold variables known by then. */
+static void define(struct keepalived *k, const char *line)
+{
+    size_t name = strspn(line + 1, NAME_LETTERS);
+    const char *value = line + 1 + name;
+    char text[4096];
+
+    value += strspn(value, " \t");
+    if (name == 0 || name >= sizeof(k->variables[0].name) || *value != '=' ||
+        k->variable_count == VARIABLES_MAX) {
+        pool_skip_word(k->parse, line);
+        return;
+    }
+    value++;
+    value += strspn(value, " \t");
+    expand(k, value, text, sizeof(text));
+    struct variable *v = &k->variables[k->variable_count++];
+    snprintf(v->name, sizeof(v->name), "%.*s", (int)name, line + 1);
+    snprintf(v->value, sizeof(v->value), "%.*s", (int)strcspn(text, "\r!#"), text);
 }
 
 static bool read_address(const char *address, const char *port,
@@ -148,8 +176,8 @@ static int open_service(struct keepalived *k, char **words, size_t count)
                           "virtual_server: expected ADDRESS PORT, fwmark N or "
                           "group NAME");
     }
-    const char *first = expand(k, words[1]);
-    const char *second = count > 2 ? expand(k, words[2]) : NULL;
+    const char *first = words[1];
+    const char *second = count > 2 ? words[2] : NULL;
     if (second != NULL &&
         (strcmp(first, "fwmark") == 0 || strcmp(first, "group") == 0)) {
         snprintf(name, sizeof(name), "%s %s", first, second);
@@ -172,8 +200,8 @@ static int open_service(struct keepalived *k, char **words, size_t count)
 
 static int open_server(struct keepalived *k, char **words, size_t count)
 {
-    const char *address = count > 1 ? expand(k, words[1]) : "nothing";
-    const char *port = count > 2 ? expand(k, words[2]) : NULL;
+    const char *address = count > 1 ? words[1] : "nothing";
+    const char *port = count > 2 ? words[2] : NULL;
     struct server_spec *spec = &k->server;
 
     *spec = (struct server_spec){.weight = 1, .weighted = true};
@@ -241,7 +269,7 @@ static int server_word(struct keepalived *k, char **words, size_t count)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         if (strcmp(words[0], numbers[i].word) == 0) {
             return pool_number(
-                k->parse, words[0], count > 1 ? expand(k, words[1]) : NULL,
+                k->parse, words[0], count > 1 ? words[1] : NULL,
                 (uint32_t *)(void *)((char *)&k->server + numbers[i].offset));
         }
     }
@@ -253,10 +281,6 @@ static int server_word(struct keepalived *k, char **words, size_t count)
 
 static int statement(struct keepalived *k, char **words, size_t count)
 {
-    if (words[0][0] == '$') {
-        define(k, words[0]);
-        return EXIT_OK;
-    }
     switch (current_block(k)) {
     case BLOCK_SERVER:
         return server_word(k, words, count);
@@ -264,8 +288,7 @@ static int statement(struct keepalived *k, char **words, size_t count)
         if (count > 1 &&
             (strcmp(words[0], "lb_algo") == 0 || strcmp(words[0], "lvs_sched") == 0)) {
             struct server_list *list = &k->parse->services[k->service].list;
-            snprintf(list->scheduler, sizeof(list->scheduler), "%s",
-                     expand(k, words[1]));
+            snprintf(list->scheduler, sizeof(list->scheduler), "%s", words[1]);
         } else if (!is_ignored(words[0])) {
             pool_skip_word(k->parse, words[0]);
         }
@@ -379,14 +402,13 @@ static void space_braces(const char *line, char *out, size_t size)
             (used == 0 || out[used - 1] == ' ' || out[used - 1] == '\t')) {
             break;
         }
-        if (variable) {
-            while (*line != '\0' && *line != '}' && used + 4 < size) {
-                out[used++] = *line++;
-            }
-            out[used++] = '}';
-            if (*line == '\0') {
-                break;
-            }
+        if (variable) { /* that nobody defined: one word */
+            size_t length = strcspn(line, "}");
+            length += line[length] != '\0';
+            length = length < size - used - 4 ? length : size - used - 4;
+            memcpy(out + used, line, length);
+            used += length;
+            line += length - 1;
         } else if (*line == '{' || *line == '}') {
             out[used++] = ' ';
             out[used++] = *line;
@@ -400,13 +422,23 @@ static void space_braces(const char *line, char *out, size_t size)
 
 static int parse_text(struct keepalived *k, char *text)
 {
-    char spaced[4096];
+    char expanded[4096], spaced[4096];
     char *words[POOL_WORDS_MAX];
     char *line;
     int status = EXIT_OK;
 
     while (status == EXIT_OK && (line = pool_next_line(k->parse, &text)) != NULL) {
-        space_braces(line, spaced, sizeof(spaced));
+        if (*line == '$') {
+            define(k, line);
+            continue;
+        }
+        if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
+            return pool_error(k->parse,
+                              "~SEQ and ~LST are not read: write out what they "
+                              "stand for");
+        }
+        expand(k, line, expanded, sizeof(expanded));
+        space_braces(expanded, spaced, sizeof(spaced));
         status = parse_line(k, words, pool_split(spaced, words));
     }
     return status;

@@ -24,12 +24,23 @@ struct policy_report {
     const char *name;
     bool has_map;
     struct figures total;
-    struct figures *phases; /* phase_count; NULL without a scenario */
+    struct figures *phases; /* phase_count */
     size_t phase_count;
+    uint64_t *recovery_ms;          /* by phase: until the balance was as before, or
+                              NEVER_RECOVERED; of phase 0 nothing */
     struct server_figures *servers; /* one per server */
     const struct recorder *recorder;
     const struct timeline *timeline; /* NULL: none was kept */
 };
+
+/* One of before, during, after. */
+struct report_phase {
+    char name[16];
+    uint64_t from_ns;
+    char events[384]; /* what began it: "fail 10.0.0.2:80, weight 10.0.0.3:80 0" */
+};
+enum { RECOVERED_WITHIN = 10 }; /* a tenth above the imbalance before counts as even */
+#define NEVER_RECOVERED UINT64_MAX
 
 /* The destinations with the most connections. */
 enum { HOT_DESTINATIONS = 20 };
@@ -55,9 +66,9 @@ struct report {
     const char *pool; /* the file that the servers came from, or NULL */
     struct policy_report *policies;
     size_t policy_count;
-    const uint64_t *phase_ns; /* where phases after the first begin */
-    size_t phase_count;       /* phases; 1 without a scenario */
-    uint64_t interval_ns;     /* of the timelines; 0: none */
+    const struct report_phase *phases;
+    size_t phase_count;   /* that were reached; 1 without a scenario */
+    uint64_t interval_ns; /* of the timelines; 0: none */
     struct hot_destination hot[HOT_DESTINATIONS]; /* under the first policy */
     size_t hot_count;
 };
@@ -78,6 +89,16 @@ void report_timeline(FILE *out, const struct report *report);
 void report_metrics(FILE *out, const struct report *report, bool per_server);
 /* Every policy must have its timeline. */
 bool report_html(FILE *out, const struct report *report);
+/* Every policy must have its timeline. */
+void report_svg(FILE *out, const struct report *report);
+/* When the last connection arrives; at least 1, for an axis to have an extent. */
+uint64_t report_arrivals_end_ms(const struct report *report);
+
+/* The phases that events make, into room for PHASES_MAX; returns how many. */
+size_t report_list_phases(const struct server_list *list, struct report_phase *phases);
+/* Fills recovery_ms of every phase but the first, to the interval's precision. The policy must
+ * have its timeline. */
+void report_find_recoveries(const struct report *report, struct policy_report *policy);
 
 /* Whether a figure says something about this report or policy. */
 bool report_wants(const struct report *report, const struct figure_spec *spec);
@@ -88,5 +109,8 @@ enum { REPORT_TEXT = 32 };
 const char *report_time(uint64_t ms, char text[REPORT_TEXT]);
 const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT]);
 const char *report_count(uint64_t count, char text[REPORT_TEXT]);
+/* "99.9%", never "100.0%" of what is not all; "1.25". */
+const char *report_share(uint64_t ppm, char text[REPORT_TEXT]);
+const char *report_ratio(uint64_t ppm, char text[REPORT_TEXT]);
 
 #endif

@@ -45,8 +45,6 @@ static void write_row(FILE *out, const struct report *report,
 
 void report_csv(FILE *out, const struct report *report)
 {
-    char phase[24];
-
     fprintf(out, "policy,phase");
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
         fprintf(out, ",%s", s->name);
@@ -56,8 +54,7 @@ void report_csv(FILE *out, const struct report *report)
         const struct policy_report *policy = &report->policies[i];
         write_row(out, report, policy, "all", &policy->total);
         for (size_t p = 0; policy->phase_count > 1 && p < policy->phase_count; p++) {
-            snprintf(phase, sizeof(phase), "%zu", p + 1);
-            write_row(out, report, policy, phase, &policy->phases[p]);
+            write_row(out, report, policy, report->phases[p].name, &policy->phases[p]);
         }
     }
 }

@@ -9,7 +9,8 @@
 #include "embedded.h"
 #include "report.h"
 
-enum { PAGE_SERVERS = 32 };
+/* Of the phases the more telling figures are shown. */
+enum { PAGE_SERVERS = 32, PHASE_RANK = 12 };
 
 static json_t *number(uint64_t value)
 {
@@ -28,8 +29,9 @@ static json_t *figures_array(void)
         for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
             if (s->rank == rank) {
                 json_array_append_new(
-                    array, json_pack("{ssssssss}", "name", s->name, "label", s->label,
-                                     "unit", units[s->unit], "about", s->about));
+                    array, json_pack("{sssssssssb}", "name", s->name, "label", s->label,
+                                     "unit", units[s->unit], "about", s->about, "phase",
+                                     s->rank <= PHASE_RANK && !s->run_wide));
             }
         }
     }
@@ -124,12 +126,18 @@ static json_t *page_object(const struct report *report)
         json_array_append_new(times, number(longest->points[p].at_ns / 1000000u));
     }
     for (size_t p = 0; p < report->phase_count; p++) {
-        json_array_append_new(phases, number(report->phase_ns[p] / 1000000u));
+        const struct report_phase *phase = &report->phases[p];
+        json_array_append_new(phases,
+                              json_pack("{sssIss}", "name", phase->name, "from_ms",
+                                        (json_int_t)(phase->from_ns / 1000000u),
+                                        "events", phase->events));
     }
     json_object_set_new(page, "interval_ms", number(report->interval_ns / 1000000u));
     json_object_set_new(page, "figures", figures_array());
     json_object_set_new(page, "times_ms", times);
-    json_object_set_new(page, "phases_ms", phases);
+    json_object_set_new(page, "phases", phases);
+    json_object_set_new(page, "arrivals_end_ms",
+                        number(report_arrivals_end_ms(report)));
     json_object_set_new(page, "policies", policies);
     return page;
 }

@@ -145,7 +145,15 @@ static json_t *phases_array(const struct report *report,
 
     for (size_t i = 0; i < policy->phase_count; i++) {
         json_t *phase = json_object();
-        set_number(phase, "from_ms", report->phase_ns[i] / 1000000u);
+        set_text(phase, "phase", report->phases[i].name);
+        set_number(phase, "from_ms", report->phases[i].from_ns / 1000000u);
+        set_text(phase, "events", report->phases[i].events);
+        if (i > 0) {
+            json_object_set_new(phase, "recovery_ms",
+                                policy->recovery_ms[i] == NEVER_RECOVERED
+                                    ? json_null()
+                                    : json_integer((json_int_t)policy->recovery_ms[i]));
+        }
         set_figures(phase, report, policy, &policy->phases[i]);
         json_array_append_new(array, phase);
     }

@@ -8,7 +8,7 @@
 
 #include "report.h"
 
-enum { COLUMNS_MAX = 32, GAP = 2 };
+enum { COLUMNS_MAX = 32, GAP = 2, LAST_COLUMN = 7 };
 
 const char *report_count(uint64_t count, char text[REPORT_TEXT])
 {
@@ -66,6 +66,27 @@ const char *report_bytes(uint64_t bytes, char text[REPORT_TEXT])
     return text;
 }
 
+const char *report_share(uint64_t ppm, char text[REPORT_TEXT])
+{
+    uint64_t tenths = (ppm + 500) / 1000;
+
+    if (tenths == 1000 && ppm < 1000000) {
+        tenths = 999;
+    }
+    snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", tenths / 10,
+             (unsigned)(tenths % 10));
+    return text;
+}
+
+const char *report_ratio(uint64_t ppm, char text[REPORT_TEXT])
+{
+    uint64_t hundredths = (ppm + 5000) / 10000;
+
+    snprintf(text, REPORT_TEXT, "%" PRIu64 ".%02u", hundredths / 100,
+             (unsigned)(hundredths % 100));
+    return text;
+}
+
 static const char *figure_text(const struct figure_spec *spec, uint64_t value,
                                char text[REPORT_TEXT])
 {
@@ -76,16 +97,10 @@ static const char *figure_text(const struct figure_spec *spec, uint64_t value,
         return report_bytes(value, text);
     case FIGURE_MS:
         return report_time(value, text);
-    case FIGURE_SHARE: /* tenths of a percent */
-        value = (value + 500) / 1000;
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%u%%", value / 10,
-                 (unsigned)(value % 10));
-        return text;
-    case FIGURE_RATIO: /* hundredths */
-        value = (value + 5000) / 10000;
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%02u", value / 100,
-                 (unsigned)(value % 100));
-        return text;
+    case FIGURE_SHARE:
+        return report_share(value, text);
+    case FIGURE_RATIO:
+        return report_ratio(value, text);
     }
     return "";
 }
@@ -188,20 +203,25 @@ static void print_servers(FILE *out, const struct report *report)
 {
     const struct server_list *list = report->servers;
     uint64_t total = 0, in_service = 0;
+    uint32_t first = 0;
     bool even = true;
     char a[REPORT_TEXT], b[REPORT_TEXT];
 
     for (size_t i = 0; i < list->count; i++) {
-        total += list->items[i].later ? 0 : list->items[i].weight;
-        in_service += !list->items[i].later;
-        even = even && list->items[i].weight == list->items[0].weight;
+        const struct server_spec *s = &list->items[i];
+        if (!s->later) {
+            first = in_service++ == 0 ? s->weight : first;
+            total += s->weight;
+            even = even && s->weight == first;
+        }
     }
     fprintf(out, "servers  %" PRIu64, in_service);
     if (report->pool != NULL) {
         fprintf(out, " from %s", base_name(report->pool));
     }
     if (even) {
-        fprintf(out, ", weight %s each", report_count(list->items[0].weight, a));
+        fprintf(out, ", weight %s%s", report_count(first, a),
+                in_service == 1 ? "" : " each");
     } else {
         fprintf(out, ", weights %s together", report_count(total, a));
     }
@@ -228,31 +248,48 @@ struct column {
     size_t width;
 };
 
-static size_t column_width(const struct report *report, const struct figure_spec *spec)
+/* Which rows a table has: one a policy for the whole run, or one a policy and phase. */
+enum rows { ROWS_WHOLE, ROWS_PHASES };
+
+static size_t wider(size_t width, const struct figure_spec *spec,
+                    const struct figures *figures)
+{
+    char text[REPORT_TEXT];
+    size_t length = strlen(figure_text(spec, figure_value(figures, spec), text));
+
+    return length > width ? length : width;
+}
+
+static size_t column_width(const struct report *report, const struct figure_spec *spec,
+                           enum rows rows)
 {
     size_t width = strlen(spec->label);
-    char text[REPORT_TEXT];
 
     for (size_t i = 0; i < report->policy_count; i++) {
-        size_t length = strlen(
-            figure_text(spec, figure_value(&report->policies[i].total, spec), text));
-        width = length > width ? length : width;
+        const struct policy_report *p = &report->policies[i];
+        if (rows == ROWS_WHOLE) {
+            width = wider(width, spec, &p->total);
+        }
+        for (size_t k = 0; rows == ROWS_PHASES && k < p->phase_count; k++) {
+            width = wider(width, spec, &p->phases[k]);
+        }
     }
     return width;
 }
 
 /* The columns that fit into room, by rank; one too wide is passed over. */
-static size_t choose_columns(const struct report *report, size_t room,
+static size_t choose_columns(const struct report *report, enum rows rows, size_t room,
                              struct column columns[COLUMNS_MAX])
 {
     size_t count = 0;
 
     for (int rank = 1; rank < 64 && count < COLUMNS_MAX; rank++) {
         for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
-            if (s->rank != rank || !report_wants(report, s) || count == COLUMNS_MAX) {
+            if (s->rank != rank || !report_wants(report, s) || count == COLUMNS_MAX ||
+                (rows == ROWS_PHASES && s->run_wide)) {
                 continue;
             }
-            size_t width = column_width(report, s);
+            size_t width = column_width(report, s, rows);
             if (width + GAP <= room) {
                 columns[count++] = (struct column){.spec = s, .width = width};
                 room -= width + GAP;
@@ -262,9 +299,18 @@ static size_t choose_columns(const struct report *report, size_t room,
     return count;
 }
 
+/* Ends a row or a heading; last: a column of its own behind the figures, or NULL. */
+static void end_row(FILE *out, const char *last)
+{
+    if (last != NULL) {
+        fprintf(out, "  %*s", LAST_COLUMN, last);
+    }
+    fputc('\n', out);
+}
+
 static void print_row(FILE *out, const struct policy_report *policy, const char *name,
                       size_t name_width, const struct figures *figures,
-                      const struct column *columns, size_t count)
+                      const struct column *columns, size_t count, const char *last)
 {
     char text[REPORT_TEXT];
 
@@ -276,7 +322,7 @@ static void print_row(FILE *out, const struct policy_report *policy, const char 
                     ? figure_text(spec, figure_value(figures, spec), text)
                     : "-");
     }
-    fprintf(out, "\n");
+    end_row(out, last);
 }
 
 static size_t name_width(const struct report *report)
@@ -291,53 +337,71 @@ static size_t name_width(const struct report *report)
 }
 
 static void print_head(FILE *out, const char *first, size_t width,
-                       const struct column *columns, size_t count)
+                       const struct column *columns, size_t count, const char *last)
 {
     fprintf(out, "%-*s", (int)width, first);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "  %*s", (int)columns[i].width, columns[i].spec->label);
     }
-    fprintf(out, "\n");
+    end_row(out, last);
 }
 
 static void print_policies(FILE *out, const struct report *report, size_t width)
 {
     struct column columns[COLUMNS_MAX];
     size_t names = name_width(report);
-    size_t count = choose_columns(report, width > names ? width - names : 0, columns);
+    size_t count =
+        choose_columns(report, ROWS_WHOLE, width > names ? width - names : 0, columns);
 
-    print_head(out, "policy", names, columns, count);
+    print_head(out, "policy", names, columns, count, NULL);
     for (size_t i = 0; i < report->policy_count; i++) {
         const struct policy_report *p = &report->policies[i];
-        print_row(out, p, p->name, names, &p->total, columns, count);
+        print_row(out, p, p->name, names, &p->total, columns, count, NULL);
+    }
+}
+
+static void print_phase(FILE *out, const struct report *report, size_t p,
+                        const struct column *columns, size_t count)
+{
+    const struct report_phase *phase = &report->phases[p];
+    size_t names = name_width(report);
+    char text[REPORT_TEXT];
+
+    fprintf(out, "\n%s, from %s%s%s\n", phase->name,
+            report_time(phase->from_ns / 1000000u, text), p > 0 ? ": " : "",
+            phase->events);
+    print_head(out, "policy", names, columns, count, p > 0 ? "even in" : NULL);
+    for (size_t i = 0; i < report->policy_count; i++) {
+        const struct policy_report *policy = &report->policies[i];
+        if (p >= policy->phase_count) {
+            continue;
+        }
+        const char *even = NULL;
+        if (p > 0) {
+            even = policy->recovery_ms[p] == NEVER_RECOVERED
+                       ? "never"
+                       : report_time(policy->recovery_ms[p], text);
+        }
+        print_row(out, policy, policy->name, names, &policy->phases[p], columns, count,
+                  even);
     }
 }
 
 static void print_phases(FILE *out, const struct report *report, size_t width)
 {
     struct column columns[COLUMNS_MAX];
-    size_t names = name_width(report);
-    size_t count = choose_columns(report, width > names ? width - names : 0, columns);
-    size_t kept = 0;
-    char from[REPORT_TEXT];
+    size_t taken = name_width(report) + GAP + LAST_COLUMN;
+    size_t count =
+        choose_columns(report, ROWS_PHASES, width > taken ? width - taken : 0, columns);
+    char text[REPORT_TEXT];
 
-    for (size_t i = 0; i < count; i++) {
-        if (!columns[i].spec->run_wide) {
-            columns[kept++] = columns[i];
-        }
-    }
     for (size_t p = 0; p < report->phase_count; p++) {
-        fprintf(out, "\nphase %zu, from %s\n", p + 1,
-                report_time(report->phase_ns[p] / 1000000u, from));
-        print_head(out, "policy", names, columns, kept);
-        for (size_t i = 0; i < report->policy_count; i++) {
-            const struct policy_report *policy = &report->policies[i];
-            if (p < policy->phase_count) {
-                print_row(out, policy, policy->name, names, &policy->phases[p], columns,
-                          kept);
-            }
-        }
+        print_phase(out, report, p, columns, count);
     }
+    fprintf(out,
+            "\neven in: until the imbalance was first at most %d %% above that before, "
+            "to %s\n",
+            100 / RECOVERED_WITHIN, report_time(report->interval_ns / 1000000u, text));
 }
 
 static void print_server_table(FILE *out, const struct report *report)

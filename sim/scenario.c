@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scenario.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,39 @@ static const struct {
     {"guard", EVENT_GUARD, 0, "guard N or guard N%"},
 };
 enum { EVENT_WORDS = sizeof(event_words) / sizeof(*event_words) };
+
+void server_event_text(const struct server_list *list, const struct server_event *event,
+                       char text[EVENT_TEXT])
+{
+    const char *server = list->items[event->server].name;
+    const char *word = "";
+
+    for (size_t i = 0; i < EVENT_WORDS; i++) {
+        word = event_words[i].kind == event->kind ? event_words[i].word : word;
+    }
+    switch (event->kind) {
+    case EVENT_WEIGHT:
+    case EVENT_ADD:
+        snprintf(text, EVENT_TEXT, "%s %s %" PRIu32, word, server, event->weight);
+        break;
+    case EVENT_THRESHOLDS:
+        snprintf(text, EVENT_TEXT, "%s %s %" PRIu32 " %" PRIu32, word, server,
+                 event->upper, event->lower);
+        break;
+    case EVENT_REMOVE:
+    case EVENT_FAIL:
+    case EVENT_RESTORE:
+        snprintf(text, EVENT_TEXT, "%s %s", word, server);
+        break;
+    case EVENT_SCHEDULER:
+        snprintf(text, EVENT_TEXT, "%s %s", word, event->scheduler);
+        break;
+    case EVENT_GUARD:
+        snprintf(text, EVENT_TEXT, "%s %" PRIu32 "%s", word, event->floor,
+                 event->percent ? "%" : "");
+        break;
+    }
+}
 
 static int name_server(struct pool_parse *parse, struct server_list *list,
                        struct server_event *event, const char *text)
@@ -153,6 +187,58 @@ static int scenario_line(struct pool_parse *parse, struct server_list *list,
     return status;
 }
 
+/* Whether the event finds its server in a state that it would not change. */
+static bool is_idle(const struct server_event *event, bool in_service)
+{
+    switch (event->kind) {
+    case EVENT_ADD:
+    case EVENT_RESTORE:
+        return in_service;
+    case EVENT_REMOVE:
+    case EVENT_FAIL:
+        return !in_service;
+    case EVENT_WEIGHT:
+    case EVENT_THRESHOLDS:
+    case EVENT_SCHEDULER:
+    case EVENT_GUARD:
+        break;
+    }
+    return false;
+}
+
+/* Says which events change nothing: most often the server's name was mistaken. Not where a
+ * guard decides what takes place. */
+static int report_idle_events(const struct pool_parse *parse,
+                              const struct server_list *list)
+{
+    bool *out = calloc(list->count + 1, sizeof(*out));
+    char text[EVENT_TEXT];
+
+    if (out == NULL) {
+        return pool_out_of_memory(parse);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        out[i] = list->items[i].later;
+    }
+    for (size_t i = 0; i < list->event_count && list->events[i].kind != EVENT_GUARD;
+         i++) {
+        const struct server_event *event = &list->events[i];
+        if (is_idle(event, !out[event->server])) {
+            server_event_text(list, event, text);
+            fprintf(stderr, "locus %s: %s: '%s' changes nothing: the server is %s\n",
+                    parse->command, parse->path, text,
+                    out[event->server] ? "not in service" : "in service");
+        }
+        if (event->kind == EVENT_REMOVE || event->kind == EVENT_FAIL) {
+            out[event->server] = true;
+        } else if (event->kind == EVENT_ADD || event->kind == EVENT_RESTORE) {
+            out[event->server] = false;
+        }
+    }
+    free(out);
+    return EXIT_OK;
+}
+
 int scenario_read(const char *command, const char *path, struct server_list *list)
 {
     struct pool_parse parse = {.command = command, .path = path};
@@ -170,5 +256,5 @@ int scenario_read(const char *command, const char *path, struct server_list *lis
     }
     free(text);
     servers_sort_events(list);
-    return status;
+    return status == EXIT_OK ? report_idle_events(&parse, list) : status;
 }

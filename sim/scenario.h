@@ -17,10 +17,17 @@
 #ifndef LOCUS_SIM_SCENARIO_H
 #define LOCUS_SIM_SCENARIO_H
 
+#include <stddef.h>
+
 #include "servers.h"
 
 /* Adds the file's events, and the servers that it alone knows. An exit_code, after a line on
  * stderr. */
 int scenario_read(const char *command, const char *path, struct server_list *list);
+
+/* An event as a line of such a file has it, without its time. */
+enum { EVENT_TEXT = 160 };
+void server_event_text(const struct server_list *list, const struct server_event *event,
+                       char text[EVENT_TEXT]);
 
 #endif

@@ -93,6 +93,24 @@ static void *room_for_one(void *items, size_t count, size_t size)
     return realloc(items, (count == 0 ? 1 : 2 * count) * size);
 }
 
+bool servers_have_one_destination(const struct server_list *list)
+{
+    static const char *const kinds[] = {"tcp ", "udp ", "sctp ", "service "};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strncmp(list->service, kinds[i], strlen(kinds[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool policy_goes_by_destination(const char *scheduler)
+{
+    return strcmp(scheduler, "dh") == 0 || strcmp(scheduler, "lblc") == 0 ||
+           strcmp(scheduler, "lblcr") == 0;
+}
+
 int servers_add(struct server_list *list, const struct server_spec *spec)
 {
     struct server_spec *items;

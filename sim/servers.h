@@ -69,6 +69,11 @@ void server_name(const struct locus_address *address, const char *written,
 /* The number of the server of that address, or -1. */
 int64_t servers_find(const struct server_list *list,
                      const struct locus_address *address);
+/* Whether the service is an address, so that every packet has the same destination; one of
+ * fwmark may have many, and of a list nobody knows. */
+bool servers_have_one_destination(const struct server_list *list);
+/* Whether the scheduler of that name looks at the destination: dh, lblc, lblcr. */
+bool policy_goes_by_destination(const char *scheduler);
 /* LOCUS_EFULL: SERVERS_MAX are there. */
 int servers_add(struct server_list *list, const struct server_spec *spec);
 int servers_add_event(struct server_list *list, const struct server_event *event);

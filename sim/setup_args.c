@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup_args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+#include "policy.h"
 #include "pool_file.h"
 
 const char *const setup_order_choices[] = {"file", "reverse", NULL};
@@ -14,7 +16,8 @@ static int resolve_rules(const char *command, const char *name, struct setup *ou
     out->rules = locus_rules_find(name);
     if (out->rules == NULL) {
         return usage_error(
-            command, "--rules: expected kernel, kernel-classic or article, not '%s'",
+            command,
+            "--rules: expected kernel, kernel-classic, article or locus, not '%s'",
             name);
     }
     out->rules_name = name != NULL ? name : locus_rules_name(0);
@@ -89,4 +92,35 @@ int setup_args_resolve(const char *command, const struct setup_args *args,
         status = resolve_servers(command, args, &out->servers);
     }
     return status;
+}
+
+int setup_unknown_policy(const char *command, const char *name, size_t length)
+{
+    fprintf(stderr, "locus %s: --policy: no policy '%.*s'; there are", command,
+            (int)length, name);
+    for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {
+        fprintf(stderr, " %s", policy_name(i, NULL));
+    }
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static size_t is_stdin(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+int setup_check_stdin(const char *command, const struct setup_args *args,
+                      const char *scenario, char *const *paths, size_t count)
+{
+    size_t readers = is_stdin(args->pool) + is_stdin(scenario);
+
+    for (size_t i = 0; i < count; i++) {
+        readers += is_stdin(paths[i]);
+    }
+    return readers <= 1 ? EXIT_OK
+                        : usage_error(command,
+                                      "'-' is there %zu times, but the standard "
+                                      "input can be read only once",
+                                      readers);
 }

@@ -84,7 +84,9 @@ extern const char *const setup_proto_choices[];
          OPTION_STRING,                                                                \
          SETUP_ARGS_AT(type, rules),                                                   \
          "NAME",                                                                       \
-         "kernel (default), kernel-classic (what most machines run) or article.",      \
+         "kernel (default), kernel-classic (what most machines run), article (as "     \
+         "published) or "                                                              \
+         "locus (what we would run).",                                                 \
          0,                                                                            \
          0,                                                                            \
          NULL},                                                                        \
@@ -176,5 +178,11 @@ struct setup {
 /* An exit_code, after a line on stderr. */
 int setup_args_resolve(const char *command, const struct setup_args *args,
                        struct setup *out);
+/* Whether "-", the standard input, is asked for once at most. An exit_code. scenario may be
+ * NULL. */
+int setup_check_stdin(const char *command, const struct setup_args *args,
+                      const char *scenario, char *const *paths, size_t count);
+/* Says that --policy has no such name, and which there are. EXIT_USAGE. */
+int setup_unknown_policy(const char *command, const char *name, size_t length);
 
 #endif

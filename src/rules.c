@@ -69,6 +69,28 @@ static const struct named_rules table[] = {
             .trash_idle_ns = 120 * SECOND_NS,
         },
     },
+    {
+        /* "kernel", but for what locus.h gives reasons for. */
+        "locus",
+        {
+            .active_cost = 257,
+            .threshold = LOCUS_THRESHOLD_EDGE,
+            .tie_break = LOCUS_TIE_NEWEST,
+            .max_entries = 1048576,
+            .soft_entries = 699051, /* two thirds, rounded up */
+            .gc_full_every = 30,
+            .gc_interval_ns = 60 * SECOND_NS,
+            .gc_stale_ns = 360 * SECOND_NS,
+            .spill_eligible_only = true,
+            .lblc_checks_threshold = true,
+            .trim_on_every_hit = true,
+            .return_member_only = true,
+            .set_decay_ns = UINT64_MAX,
+            .purge_removed = true,
+            .trash_ns = 60 * SECOND_NS,
+            .trash_idle_ns = 120 * SECOND_NS,
+        },
+    },
 };
 
 const struct locus_rules *locus_rules_find(const char *name)

@@ -86,6 +86,15 @@ demo_prints_what_the_readme_says() {
         diff "$scratch/expected" -
 }
 
+# And its picture, which is XML.
+demo_draws_the_picture_of_the_readme() {
+    cd "$source" || return 1
+    "$locus" replay --servers 4 --policy wlc,lblc,lblcr,dh --svg "$scratch/demo.svg" \
+        traces/demo.squid.log >/dev/null &&
+        python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' \
+            "$scratch/demo.svg" && cmp traces/demo.svg "$scratch/demo.svg"
+}
+
 check "the overview is printed" prints_help --help
 check "the overview fits 80 columns" fits_80_columns
 commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' "$scratch/help")
@@ -115,5 +124,6 @@ done
 check "a list of values is completed" completes replay --policy wlc,lblc wlc,lblcr
 check "a value behind '=' is completed" completes replay --rules = kernel-c kernel-classic
 check "the demo prints what the README says" demo_prints_what_the_readme_says
+check "the demo draws the README's picture" demo_draws_the_picture_of_the_readme
 
 echo "1..$count"

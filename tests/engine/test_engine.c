@@ -206,6 +206,25 @@ START_TEST(a_server_that_comes_later_gets_nothing_before)
 }
 END_TEST
 
+START_TEST(adding_who_is_in_service_changes_nothing)
+{
+    struct server_figures s[2];
+
+    make_servers(2, 5);
+    add_event(1 * SECOND, EVENT_ADD, 0, 0);
+    add_event(2 * SECOND, EVENT_FAIL, 0, 0);
+    add_event(3 * SECOND, EVENT_RESTORE, 0, 0); /* with the weight that it had */
+    struct engine *engine = begin("rr");
+    for (uint64_t i = 4; i < 8; i++) {
+        arrive(engine, make_arrival(i * SECOND, 0, (uint32_t)i));
+    }
+    end(engine);
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 2);
+    done(engine);
+}
+END_TEST
+
 START_TEST(a_scheduler_changes_on_the_way)
 {
     struct server_event event = {
@@ -368,6 +387,7 @@ int main(void)
     tcase_add_test(tcase, events_take_effect_at_their_time);
     tcase_add_test(tcase, a_failed_server_comes_back_cold);
     tcase_add_test(tcase, a_server_that_comes_later_gets_nothing_before);
+    tcase_add_test(tcase, adding_who_is_in_service_changes_nothing);
     tcase_add_test(tcase, a_scheduler_changes_on_the_way);
     tcase_add_test(tcase, leastalloc_keeps_the_numbers_of_picks_equal);
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);

@@ -60,6 +60,8 @@ START_TEST(imbalance_is_weighted_by_time_and_leaves_out_idle_time)
     struct figures f = end(&r, 5 * (uint64_t)SECOND);
     ck_assert_uint_eq(f.imbalance_mean_ppm, 1500000);
     ck_assert_uint_eq(f.imbalance_peak_ppm, 2000000);
+    /* By connections: 1 * 2.0 + 2 * 2 * 1.0 + 2 * 2.0, over 7 connection seconds. */
+    ck_assert_uint_eq(f.imbalance_conn_mean_ppm, 1428571);
     ck_assert_uint_eq(f.busy_ms, 4000);
     ck_assert_uint_eq(f.span_ms, 5000);
     ck_assert_uint_eq(f.peak_active, 2);
@@ -264,6 +266,7 @@ START_TEST(incremental_balance_agrees_with_its_definition)
     enum { SERVERS = 20 };
     uint32_t active[SERVERS] = {0}, weight[SERVERS];
     double imbalance = 0, cv = 0, jain = 0, busy = 0, peak = 0;
+    double active_time = 0, by_connections = 0;
     uint64_t seed = 3, now = 0;
     struct recorder r;
 
@@ -290,6 +293,8 @@ START_TEST(incremental_balance_agrees_with_its_definition)
             double variance = squares / n - mean * mean;
             busy += dt;
             imbalance += dt * top / (total / weights);
+            by_connections += dt * top * weights;
+            active_time += dt * total;
             peak = fmax(peak, top / (total / weights));
             cv += dt * sqrt(fmax(variance, 0)) / mean;
             jain += dt * sum * sum / (n * squares);
@@ -309,6 +314,8 @@ START_TEST(incremental_balance_agrees_with_its_definition)
     struct figures f = end(&r, now);
     ck_assert_double_eq_tol((double)f.imbalance_mean_ppm, imbalance / busy * 1e6, 1);
     ck_assert_double_eq_tol((double)f.imbalance_peak_ppm, peak * 1e6, 1);
+    ck_assert_double_eq_tol((double)f.imbalance_conn_mean_ppm,
+                            by_connections / active_time * 1e6, 1);
     ck_assert_double_eq_tol((double)f.cv_ppm, cv / busy * 1e6, 1);
     ck_assert_double_eq_tol((double)f.jain_ppm, jain / busy * 1e6, 1);
     recorder_fini(&r);

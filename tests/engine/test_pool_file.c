@@ -45,6 +45,10 @@ static const struct pool_case cases[] = {
      NULL, false,
      "10.1.0.1*2 10.1.0.9*6later @60 weight 0 @60 thresholds 0 @120 add 1 @120 "
      "remove 0"},
+    {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-E -f 1 -s wlc\n", NULL,
+     false, "10.1.0.1*2 @60 scheduler 0"},
+    {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-E -f 1 -s best\n", NULL,
+     false, NULL},
     /* ipvsadm 1.26 without dashes; IPv6; names. */
     {"-A -t [2001:db8::1]:80 -s wlc -p 360 pe sip ops\n"
      "-a -t [2001:db8::1]:80 -r [2001:db8::2]:80 -m -w 2\n"
@@ -118,6 +122,17 @@ static const struct pool_case cases[] = {
      "  real_server 10.1.0.2 8080 { weight ${W} }\n"
      "  real_server 10.1.0.3 { # the service's port\n    inhibit_on_failure\n  }\n}\n",
      NULL, false, "10.1.0.1:80*0<30,20> 10.1.0.2:8080*7 10.1.0.3:80*1"},
+    /* Variables: blanks around '=', inside of words, several words, the last definition, and
+     * one that nobody defined. */
+    {"$NET = 10.1.0\n$W=3\n$REAL=real_server ${NET}.1 80 # a comment\n$W= 9\n"
+     "virtual_server fwmark 1 {\n  $REAL { weight $W }\n"
+     "  real_server $NET.2 80 { weight 1${W} }\n}\n",
+     NULL, false, "10.1.0.1:80*9 10.1.0.2:80*19"},
+    {"virtual_server fwmark 1 { real_server 10.1.0.1 80 { weight ${W} } }\n", NULL,
+     false, NULL},
+    {"virtual_server fwmark 1 {\n ~SEQ(N, 1, 3) real_server 10.1.0.$N 80 { weight 2 "
+     "}\n}\n",
+     NULL, false, NULL},
     {"virtual_server_group web {\n  10.0.0.1 80\n  fwmark 3\n}\n"
      "virtual_server group web { real_server 10.1.0.1 80 { weight 5 } }\n"
      "virtual_server fwmark 8 { real_server 10.1.0.2 80 { weight 6 } }\n",
@@ -294,6 +309,42 @@ START_TEST(server_lists_on_the_command_line_are_strict)
 }
 END_TEST
 
+START_TEST(an_event_reads_as_its_line_was_written)
+{
+    static const char *const lines[] = {
+        "weight 10.1.0.1:80 7",
+        "thresholds 10.1.0.1:80 9 3",
+        "add 10.1.0.9:80 5",
+        "remove 10.1.0.1:80",
+        "fail 10.1.0.2:80",
+        "restore 10.1.0.2:80",
+        "scheduler wlc",
+        "guard 3",
+        "guard 50%",
+    };
+    enum { LINES = sizeof(lines) / sizeof(*lines) };
+    char scenario[1024] = "", text[EVENT_TEXT], path[64];
+    struct server_list list = {0};
+    size_t used = 0;
+
+    for (size_t i = 0; i < LINES; i++) {
+        used += (size_t)snprintf(scenario + used, sizeof(scenario) - used, "%zu %s\n",
+                                 i + 1, lines[i]);
+    }
+    ck_assert_int_eq(servers_parse("test", "10.1.0.1:80*4,10.1.0.2:80*4", &list),
+                     EXIT_OK);
+    write_file(scenario, path);
+    ck_assert_int_eq(scenario_read("test", path, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.event_count, LINES);
+    for (size_t i = 0; i < LINES; i++) {
+        server_event_text(&list, &list.events[i], text);
+        ck_assert_str_eq(text, lines[i]);
+    }
+    servers_free(&list);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pool files");
@@ -304,6 +355,7 @@ int main(void)
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
     tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
                         sizeof(scenarios) / sizeof(*scenarios));
+    tcase_add_test(tcase, an_event_reads_as_its_line_was_written);
     tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

@@ -67,6 +67,16 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
         rules->purge_removed = true;
         return true;
     }
+    if (strcmp(name, "locus") == 0) {
+        rules->max_entries = 1 << 20;
+        rules->soft_entries = (2 * (1 << 20) + 2) / 3;
+        rules->spill_eligible_only = true;
+        rules->lblc_checks_threshold = true;
+        rules->return_member_only = true;
+        rules->lastuse_on_failure = false;
+        rules->purge_removed = true;
+        return true;
+    }
     return false;
 }
 

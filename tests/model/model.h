@@ -154,7 +154,7 @@ struct model {
     struct model_stats stats;
 };
 
-/* "kernel", "kernel-classic", "article"; hz ticks make a second. False: no such rules. */
+/* "kernel", "kernel-classic", "article", "locus"; hz ticks make a second. False: no such rules. */
 bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz);
 /* MODEL_SCHEDULERS when there is none of that name. */
 enum model_scheduler model_scheduler_find(const char *name);

@@ -282,13 +282,15 @@ static uint64_t world_apply(struct world *w, const struct op *op)
     return 0;
 }
 
-static const char *const rule_names[] = {"kernel", "kernel-classic", "article"};
+static const char *const rule_names[] = {"kernel", "kernel-classic", "article",
+                                         "locus"};
+enum { RULE_NAMES = sizeof(rule_names) / sizeof(rule_names[0]) };
 
 /* Both hear 6,000 events; state: they must end up in the same state, too. */
 static void expect_alike(struct world_config *a, struct world_config *b, uint64_t seed,
                          bool state)
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < RULE_NAMES; i++) {
         a->rules = b->rules = rule_names[i];
         struct world *one = world_create(a);
         struct world *other = world_create(b);
@@ -390,7 +392,8 @@ START_TEST(renaming_destinations_changes_no_pick_of_a_map_scheduler)
 }
 END_TEST
 
-/* A kernel's lblc stays with a server at its threshold; nobody else does. */
+/* A kernel's lblc stays with a server at its threshold; nobody else does, and it under no other
+ * rules. */
 static void expect_available(const struct world *w, uint32_t server, uint32_t why)
 {
     struct locus_server_info before;
@@ -398,13 +401,14 @@ static void expect_available(const struct world *w, uint32_t server, uint32_t wh
     MUST(before.in_service);
     MUST(before.weight > 0);
     bool sticky = strcmp(w->config.scheduler, "lblc") == 0 &&
-                  strcmp(w->config.rules, "article") != 0 && (why & LOCUS_WHY_HIT);
+                  !locus_rules_find(w->config.rules)->lblc_checks_threshold &&
+                  (why & LOCUS_WHY_HIT);
     MUST(!before.overloaded || sticky);
 }
 
 START_TEST(quiesced_removed_and_overloaded_servers_get_nothing_new)
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < RULE_NAMES; i++) {
         struct world_config config = {.scheduler = scheduler_at(_i),
                                       .rules = rule_names[i]};
         struct world *w = world_create(&config);

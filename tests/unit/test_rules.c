@@ -5,7 +5,7 @@
 #include "../prop/pair.h"
 #include "../support/suite.h"
 
-static const char *const names[] = {"kernel", "kernel-classic", "article"};
+static const char *const names[] = {"kernel", "kernel-classic", "article", "locus"};
 
 #define EXPECT_SAME(field) ck_assert_int_eq((int64_t)got.field, (int64_t)want.field)
 
@@ -46,6 +46,6 @@ int main(void)
 {
     Suite *suite = suite_create("rules");
     TCase *tcase = suite_case(suite, "rules");
-    tcase_add_loop_test(tcase, a_rule_set_is_what_the_model_knows_by_that_name, 0, 3);
+    tcase_add_loop_test(tcase, a_rule_set_is_what_the_model_knows_by_that_name, 0, 4);
     return suite_run(suite);
 }

@@ -158,6 +158,8 @@ START_TEST(schedulers_and_rules_have_names)
     ck_assert_str_eq(locus_rules_name(0), "kernel");
     ck_assert_str_eq(locus_rules_name(1), "kernel-classic");
     ck_assert_str_eq(locus_rules_name(2), "article");
+    ck_assert_str_eq(locus_rules_name(3), "locus");
+    ck_assert_ptr_null(locus_rules_name(4));
     ck_assert_ptr_eq(locus_rules_find(NULL), locus_rules_find("kernel"));
     ck_assert_ptr_null(locus_rules_find("Kernel"));
     ck_assert_ptr_null(locus_rules_find(""));

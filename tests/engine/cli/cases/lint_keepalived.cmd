@@ -1,0 +1,1 @@
+locus lint --pool data/keepalived.conf --policy lblcr data/small.squid

@@ -1,0 +1,1 @@
+locus lint --servers 2 --policy fastest

@@ -1,0 +1,1 @@
+locus lint --pool - < data/pool.rules

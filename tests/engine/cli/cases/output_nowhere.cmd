@@ -1,0 +1,1 @@
+locus replay --servers 2 --html absent/page.html data/small.squid

@@ -1,0 +1,1 @@
+locus replay --servers 2 --policy wlc,lblc,wlc data/small.squid

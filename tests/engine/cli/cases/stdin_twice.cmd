@@ -1,0 +1,1 @@
+locus replay --pool - --policy wlc - < data/small.squid

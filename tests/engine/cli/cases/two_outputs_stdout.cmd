@@ -1,0 +1,1 @@
+locus replay --servers 2 --metrics - --html - data/small.squid

@@ -1,0 +1,1 @@
+printf "\$NET = 10.1.0\nvirtual_server fwmark 1 {\n lb_algo lblcr\n real_server \${NET}.1 80 { weight 9 }\n real_server \${NET}.2 80 { weight 8 }\n}\n" | locus replay --pool - --policy wlc --csv --per-server data/small.squid | cut -d, -f1-6
