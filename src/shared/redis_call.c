@@ -7,7 +7,6 @@
 #include "redis_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +71,7 @@ static const char *script_sha(struct locus_redis *redis, struct connection *conn
     if (redisAppendCommandArgv(connection->context, 3, argv, NULL) != REDIS_OK) {
         return NULL;
     }
-    redisReply *reply = locus_redis_next_reply(connection->context, deadline_ns);
+    redisReply *reply = locus_redis_next_reply(connection, deadline_ns);
     if (reply == NULL) {
         return NULL;
     }
@@ -203,9 +202,9 @@ static int write_commands(struct call *call, struct connection *connection,
         if (status != LOCUS_OK) {
             return status;
         }
-        pending->end = locus_redis_unsent(context);
+        pending->end = locus_redis_unsent(connection);
     }
-    *appended = locus_redis_unsent(context);
+    *appended = locus_redis_unsent(connection);
     return LOCUS_OK;
 }
 
@@ -305,10 +304,10 @@ static bool read_answers(struct call *call, struct connection *connection,
         if (!call->pending[i].here) {
             continue;
         }
-        redisReply *reply = locus_redis_next_reply(context, deadline_ns);
+        redisReply *reply = locus_redis_next_reply(connection, deadline_ns);
         if (reply != NULL && call->pending[i].asking) {
             freeReplyObject(reply); /* ASKING's own */
-            reply = locus_redis_next_reply(context, deadline_ns);
+            reply = locus_redis_next_reply(connection, deadline_ns);
         }
         if (reply == NULL) {
             break;
@@ -325,7 +324,7 @@ static bool read_answers(struct call *call, struct connection *connection,
     }
     bool garbage = is_garbage(context);
     say_failure(call->redis, node, context);
-    size_t written = appended - locus_redis_unsent(context);
+    size_t written = appended - locus_redis_unsent(connection);
     for (; i < call->count; i++) {
         if (call->pending[i].here) {
             unanswered(call, i, call->pending[i].end <= written, garbage);
@@ -467,30 +466,6 @@ static bool sendable(const struct locus_redis_command *command)
            command->keys <= command->argc;
 }
 
-/*
- * What writes to a closed connection raises SIGPIPE: hiredis by write(), OpenSSL even when it
- * reads. A library must not kill its caller's process: the signal is held back for this
- * thread, and taken away if it came from here.
- */
-static void run_quietly(struct call *call)
-{
-    sigset_t pipe, before, waiting;
-    const struct timespec at_once = {0};
-
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigpending(&waiting);
-    if (sigismember(&waiting, SIGPIPE) == 1) {
-        run(call); /* blocked already, and not ours to take */
-        return;
-    }
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    run(call);
-    while (sigtimedwait(&pipe, NULL, &at_once) < 0 && errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 int locus_redis_run(struct locus_redis *redis,
                     const struct locus_redis_command *commands, size_t count,
                     uint64_t timeout_ns, struct locus_redis_result *results)
@@ -527,7 +502,7 @@ int locus_redis_run(struct locus_redis *redis,
     for (size_t i = 0; i < count; i++) {
         call.pending[i] = (struct pending){.target = NO_NODE};
     }
-    run_quietly(&call);
+    run(&call);
     for (size_t i = 0; i < count && status == LOCUS_OK; i++) {
         status = results[i].status;
     }

@@ -131,7 +131,7 @@ bool locus_redis_map_ask(struct locus_redis *redis, const struct node *from,
     if (redisAppendCommandArgv(connection->context, 2, argv, NULL) != REDIS_OK) {
         return false;
     }
-    redisReply *reply = locus_redis_next_reply(connection->context, deadline_ns);
+    redisReply *reply = locus_redis_next_reply(connection, deadline_ns);
     if (reply == NULL) {
         return false;
     }

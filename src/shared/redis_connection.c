@@ -2,7 +2,8 @@
 /*
  * One connection: made by a deadline, greeted, written to and read from by a deadline. Sockets
  * are opened here and never block: hiredis' own time-outs hold for each read(), so a
- * server that drips a byte now and then would keep a caller for ever.
+ * server that drips a byte now and then would keep a caller for ever. Nor does writing to a
+ * closed one raise SIGPIPE: a library must not kill its caller's process.
  */
 #include "redis_internal.h"
 
@@ -18,7 +19,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REPLY_MAX = 64 << 20 }; /* bytes of a reply not yet complete */
+#include <hiredis/sds.h>
+
+#if LOCUS_HAVE_HI_SDSLEN
+#define sdslen hi_sdslen
+#define sdsclear hi_sdsclear
+#define sdsrange hi_sdsrange
+#endif
+
+enum {
+    REPLY_MAX = 64 << 20, /* bytes of a reply not yet complete */
+    RECEIVE_BYTES = 16384,
+};
 
 int locus_redis_wait_ready(int fd, short events, uint64_t deadline_ns)
 {
@@ -110,29 +122,90 @@ static int connect_tcp(const struct node *node, uint64_t deadline_ns, const char
 
 /* ---- what goes over it ----------------------------------------------------------- */
 
-redisReply *locus_redis_next_reply(redisContext *context, uint64_t deadline_ns)
+static void fail(redisContext *context, int kind, const char *why)
 {
+    context->err = kind;
+    snprintf(context->errstr, sizeof(context->errstr), "%s", why);
+}
+
+static bool fail_unless_later(redisContext *context)
+{
+    if (errno == EAGAIN || errno == EINTR) {
+        return true;
+    }
+    fail(context, REDIS_ERR_IO, strerror(errno));
+    return false;
+}
+
+size_t locus_redis_unsent(const struct connection *connection)
+{
+    return sdslen(connection->context->obuf);
+}
+
+/* As much as the socket takes; false: the connection has failed. */
+static bool send_some(struct connection *connection)
+{
+    redisContext *context = connection->context;
+    size_t length = locus_redis_unsent(connection);
+    ssize_t sent = connection->tls != NULL
+                       ? locus_redis_tls_write(connection, context->obuf, length)
+                       : send(context->fd, context->obuf, length, MSG_NOSIGNAL);
+
+    if (sent < 0) {
+        return fail_unless_later(context);
+    }
+    if ((size_t)sent == length) {
+        sdsclear(context->obuf);
+    } else {
+        sdsrange(context->obuf, (int)sent, -1);
+    }
+    return true;
+}
+
+/* As much as there is; false: the connection has failed. */
+static bool receive_some(struct connection *connection)
+{
+    redisContext *context = connection->context;
+    char bytes[RECEIVE_BYTES];
+    ssize_t got = connection->tls != NULL
+                      ? locus_redis_tls_read(connection, bytes, sizeof(bytes))
+                      : recv(context->fd, bytes, sizeof(bytes), 0);
+
+    if (got < 0) {
+        return fail_unless_later(context);
+    }
+    if (got == 0) {
+        fail(context, REDIS_ERR_EOF, "the server closed the connection");
+        return false;
+    }
+    if (redisReaderFeed(context->reader, bytes, (size_t)got) != REDIS_OK) {
+        fail(context, REDIS_ERR_OOM, "out of memory");
+        return false;
+    }
+    if (context->reader->len > REPLY_MAX) {
+        fail(context, REDIS_ERR_PROTOCOL, "reply is too long");
+        return false;
+    }
+    return true;
+}
+
+redisReply *locus_redis_next_reply(struct connection *connection, uint64_t deadline_ns)
+{
+    redisContext *context = connection->context;
     void *reply = NULL;
 
     for (;;) {
         if (redisGetReplyFromReader(context, &reply) != REDIS_OK || reply != NULL) {
             return context->err == 0 ? reply : NULL;
         }
-        int all = locus_redis_unsent(context) == 0;
-        if (!all && redisBufferWrite(context, &all) != REDIS_OK) {
+        if (locus_redis_unsent(connection) > 0 && !send_some(connection)) {
             return NULL;
         }
-        int error = locus_redis_wait_ready(
-            context->fd, (short)(all ? POLLIN : POLLIN | POLLOUT), deadline_ns);
-        if (error != 0) {
-            return NULL;
-        }
-        if (redisBufferRead(context) != REDIS_OK) {
-            return NULL;
-        }
-        if (context->reader->len > REPLY_MAX) {
-            context->err = REDIS_ERR_PROTOCOL;
-            snprintf(context->errstr, sizeof(context->errstr), "reply is too long");
+        bool all = locus_redis_unsent(connection) == 0;
+        if (locus_redis_wait_ready(context->fd,
+                                   (short)(all ? POLLIN : POLLIN | POLLOUT),
+                                   deadline_ns) != 0 ||
+            !receive_some(connection)) {
             return NULL;
         }
     }
@@ -140,14 +213,16 @@ redisReply *locus_redis_next_reply(redisContext *context, uint64_t deadline_ns)
 
 /* One command while the connection is being made: the answer must be a plain OK. EREFUSED
  * when trying again is of no use. */
-static int must_ok(struct locus_redis *redis, redisContext *context, int argc,
+static int must_ok(struct locus_redis *redis, struct connection *connection, int argc,
                    const char **argv, uint64_t deadline_ns)
 {
+    redisContext *context = connection->context;
+
     if (redisAppendCommandArgv(context, argc, argv, NULL) != REDIS_OK) {
         locus_redis_say(redis, "out of memory");
         return LOCUS_ENOMEM;
     }
-    redisReply *reply = locus_redis_next_reply(context, deadline_ns);
+    redisReply *reply = locus_redis_next_reply(connection, deadline_ns);
     if (reply == NULL) {
         locus_redis_say(redis, "%s: %s", argv[0],
                         context->err != 0 ? context->errstr : "no answer");
@@ -166,7 +241,8 @@ static int must_ok(struct locus_redis *redis, redisContext *context, int argc,
     return status;
 }
 
-static int greet(struct locus_redis *redis, redisContext *context, uint64_t deadline_ns)
+static int greet(struct locus_redis *redis, struct connection *connection,
+                 uint64_t deadline_ns)
 {
     const struct redis_uri *uri = &redis->uri;
     char db[16];
@@ -175,8 +251,8 @@ static int greet(struct locus_redis *redis, redisContext *context, uint64_t dead
         const char *with_user[] = {"AUTH", uri->user, uri->password};
         const char *without[] = {"AUTH", uri->password};
         int status = uri->user != NULL
-                         ? must_ok(redis, context, 3, with_user, deadline_ns)
-                         : must_ok(redis, context, 2, without, deadline_ns);
+                         ? must_ok(redis, connection, 3, with_user, deadline_ns)
+                         : must_ok(redis, connection, 2, without, deadline_ns);
         if (status != LOCUS_OK) {
             return status;
         }
@@ -184,7 +260,7 @@ static int greet(struct locus_redis *redis, redisContext *context, uint64_t dead
     if (uri->db != 0) {
         snprintf(db, sizeof(db), "%u", uri->db);
         const char *argv[] = {"SELECT", db};
-        return must_ok(redis, context, 2, argv, deadline_ns);
+        return must_ok(redis, connection, 2, argv, deadline_ns);
     }
     return LOCUS_OK;
 }
@@ -193,9 +269,8 @@ static int greet(struct locus_redis *redis, redisContext *context, uint64_t dead
 
 void locus_redis_disconnect(struct connection *connection)
 {
-    if (connection->context != NULL) {
-        redisFree(connection->context);
-    }
+    locus_redis_tls_free(connection);
+    redisFree(connection->context);
     free(connection);
 }
 
@@ -227,10 +302,10 @@ int locus_redis_connect(struct locus_redis *redis, const struct node *node,
     connection->context->flags &= ~REDIS_BLOCK;
     locus_reply_bound(connection->context->reader, &connection->bound);
     if (redis->tls != NULL &&
-        !locus_redis_tls_secure(redis, node, connection->context, deadline_ns)) {
+        !locus_redis_tls_secure(redis, node, connection, deadline_ns)) {
         goto free_connection;
     }
-    status = greet(redis, connection->context, deadline_ns);
+    status = greet(redis, connection, deadline_ns);
     if (status == LOCUS_OK) {
         *out = connection;
         return LOCUS_OK;

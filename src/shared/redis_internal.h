@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of the Redis client share. They, redis*.c, are the only ones that know hiredis,
- * 0.14 or 1.x: its formatter, reader and (1.x) TLS.
+ * 0.14 or 1.x: its formatter, its reader, and its context as the place where they keep
+ * what is to be sent and what went wrong. Sockets and TLS are this client's own.
  *
  *   redis.c             the handle
  *   redis_call.c        a call with all that it tries
  *   redis_cluster.c     which node has a slot
  *   redis_nodes.c       the nodes' connections
  *   redis_connection.c  one connection
- *   redis_tls.c         its TLS; redis_tls_none.c without
+ *   redis_tls.c         its TLS by OpenSSL; redis_tls_none.c without
  *   redis_reply.c       replies
  *
  * Locks: redis->lock guards nodes, the slot map, scripts, stats and the error text. It is
@@ -18,9 +19,9 @@
 #define LOCUS_SHARED_REDIS_INTERNAL_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <hiredis/hiredis.h>
-#include <hiredis/sds.h>
 
 #include "redis.h"
 #include "uri.h"
@@ -47,6 +48,7 @@ struct bound {
 
 struct connection {
     redisContext *context;
+    void *tls; /* redis_tls.c's; NULL: none */
     struct bound bound;
     struct connection *next; /* idle ones of a node */
 };
@@ -124,16 +126,8 @@ int locus_redis_wait_ready(int fd, short events, uint64_t deadline_ns);
  * after a failure; context->err then tells, or is 0 for the deadline. What stays in the
  * output buffer, locus_redis_unsent() bytes, was not written.
  */
-redisReply *locus_redis_next_reply(redisContext *context, uint64_t deadline_ns);
-
-static inline size_t locus_redis_unsent(const redisContext *context)
-{
-#if LOCUS_HAVE_HI_SDSLEN
-    return hi_sdslen(context->obuf);
-#else
-    return sdslen(context->obuf);
-#endif
-}
+redisReply *locus_redis_next_reply(struct connection *connection, uint64_t deadline_ns);
+size_t locus_redis_unsent(const struct connection *connection);
 
 /* ---- redis_nodes.c --------------------------------------------------------------- */
 
@@ -177,6 +171,12 @@ int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_s
 void locus_redis_tls_stop(struct locus_redis *redis);
 /* The handshake, and whether the node is who it should be. false: the reason is said. */
 bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
-                            redisContext *context, uint64_t deadline_ns);
+                            struct connection *connection, uint64_t deadline_ns);
+void locus_redis_tls_free(struct connection *connection);
+/* As send() and recv() on a socket that does not block: -1 with errno, EAGAIN for later; a
+ * buffer to read into must hold 16 KiB, since only then nothing stays in between. */
+ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
+                              size_t length);
+ssize_t locus_redis_tls_read(struct connection *connection, char *bytes, size_t size);
 
 #endif
