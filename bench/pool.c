@@ -3,12 +3,14 @@
  * bench-pool URI [SECONDS]: picks per second and latency of a shared pool, for 1, 8 and 64
  * threads:
  *
- *   read, add     ZRANGE, then ZINCRBY: two round trips, and others pick in between
+ *   read, add     ZRANGE, then ZINCRBY by plain hiredis, a connection per thread: two round
+ *                 trips, and others pick in between
  *   pick          one script call per pick (locus_pool_pick)
  *   pick n        one script call per n picks (locus_pool_pick_many)
  *
  * and how far the counts of the members are apart afterwards, which ought to be at most 1.
- * "mem:" measures the pool in memory alone. The pool's keys are deleted at the end.
+ * URI: redis://host[:port] or redis+unix:///path, without password and database; or mem:, the
+ * pool in memory alone. The pool's keys are deleted at the end.
  */
 #include <locus/pool.h>
 
@@ -20,20 +22,21 @@
 #include <string.h>
 #include <time.h>
 
-#include "redis.h"
+#include <hiredis/hiredis.h>
 
 enum { MEMBERS = 16, THREADS_MAX = 64, SAMPLES = 1 << 16 };
 
 struct bench {
     struct locus_pool *pool;
-    struct locus_redis *redis; /* NULL for mem: */
-    size_t n;                  /* picks per call; 0: read, add */
+    const char *uri;
+    size_t n; /* picks per call; 0: read, add */
     atomic_bool stop;
 };
 
 struct worker {
     struct bench *bench;
     pthread_t thread;
+    redisContext *redis; /* of read, add */
     uint64_t picks, failures, calls;
     uint32_t samples[SAMPLES]; /* ns of a call, the latest ones */
 };
@@ -46,27 +49,37 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static redisContext *connect_to(const char *uri)
+{
+    static const char unix_scheme[] = "redis+unix://";
+    const size_t scheme = sizeof(unix_scheme) - 1;
+    char host[128] = "";
+    int port = 6379;
+
+    if (strncmp(uri, unix_scheme, scheme) == 0) {
+        return redisConnectUnix(uri + scheme);
+    }
+    return sscanf(uri, "redis://%127[^:/]:%d", host, &port) >= 1
+               ? redisConnect(host, port)
+               : NULL;
+}
+
 /* What is done without a script. Members are added to the set by name, so the pool's own
  * list shows what came of it. */
-static bool read_and_add(struct locus_redis *redis)
+static bool read_and_add(redisContext *redis)
 {
     static const char key[] = "locus:{bench}";
-    const char *const read[] = {"ZRANGE", key, "0", "0"};
-    const struct locus_redis_command first = {.argv = read, .argc = 4, .route = 1};
-    struct locus_redis_reply *reply, *unused;
+    const char *read[] = {"ZRANGE", key, "0", "0"};
+    redisReply *least = redisCommandArgv(redis, 4, read, NULL);
+    bool ok = false;
 
-    if (locus_redis_run_one(redis, &first, 0, &reply) != LOCUS_OK) {
-        return false;
+    if (least != NULL && least->type == REDIS_REPLY_ARRAY && least->elements == 1) {
+        const char *add[] = {"ZINCRBY", key, "1", least->element[0]->str};
+        redisReply *counted = redisCommandArgv(redis, 4, add, NULL);
+        ok = counted != NULL && counted->type == REDIS_REPLY_STRING;
+        freeReplyObject(counted);
     }
-    const char *member = locus_reply_text(locus_reply_at(reply, 0), NULL);
-    const char *const add[] = {"ZINCRBY", key, "1", member};
-    const struct locus_redis_command second = {.argv = add, .argc = 4, .route = 1};
-    bool ok =
-        member != NULL && locus_redis_run_one(redis, &second, 0, &unused) == LOCUS_OK;
-    if (ok) {
-        locus_reply_free(unused);
-    }
-    locus_reply_free(reply);
+    freeReplyObject(least);
     return ok;
 }
 
@@ -76,10 +89,17 @@ static void *work(void *arg)
     struct worker *w = arg;
     const struct bench *b = w->bench;
 
+    if (b->n == 0) {
+        w->redis = connect_to(b->uri);
+        if (w->redis == NULL || w->redis->err != 0) {
+            w->failures = 1;
+            return NULL;
+        }
+    }
     while (!atomic_load_explicit(&b->stop, memory_order_relaxed)) {
         uint64_t start_ns = now_ns();
         size_t picked = 1;
-        bool ok = b->n == 0 ? read_and_add(b->redis)
+        bool ok = b->n == 0 ? read_and_add(w->redis)
                             : locus_pool_pick_many(b->pool, b->n, members, &picked) ==
                                   LOCUS_OK;
         uint64_t took_ns = now_ns() - start_ns;
@@ -125,16 +145,12 @@ static uint64_t spread(struct locus_pool *pool)
     return apart;
 }
 
-static uint64_t client_commands(const struct bench *b)
+static uint64_t pool_commands(const struct bench *b)
 {
-    struct locus_pool_stats pool;
-    struct locus_redis_stats redis = {0};
+    struct locus_pool_stats stats;
 
-    locus_pool_get_stats(b->pool, &pool);
-    if (b->redis != NULL) {
-        locus_redis_get_stats(b->redis, &redis);
-    }
-    return pool.commands + redis.commands;
+    locus_pool_get_stats(b->pool, &stats);
+    return stats.commands;
 }
 
 static void report(const char *name, size_t threads, struct worker *workers,
@@ -182,7 +198,7 @@ static bool measure(struct bench *b, const char *name, size_t n, size_t threads,
     }
     b->n = n;
     atomic_store(&b->stop, false);
-    uint64_t before = client_commands(b);
+    uint64_t before = pool_commands(b);
     uint64_t start_ns = now_ns();
     for (; started < threads; started++) {
         workers[started].bench = b;
@@ -193,12 +209,17 @@ static bool measure(struct bench *b, const char *name, size_t n, size_t threads,
     }
     nanosleep(&time, NULL);
     atomic_store(&b->stop, true);
+    uint64_t by_hand = 0;
     for (size_t i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
+        by_hand += n == 0 ? 2 * workers[i].calls : 0;
     }
     uint64_t took_ns = now_ns() - start_ns;
-    report(name, started, workers, took_ns, client_commands(b) - before,
+    report(name, started, workers, took_ns, pool_commands(b) - before + by_hand,
            spread(b->pool));
+    for (size_t i = 0; i < started; i++) {
+        redisFree(workers[i].redis);
+    }
     free(workers);
     return true;
 }
@@ -210,7 +231,7 @@ int main(int argc, char **argv)
         size_t n;
     } ways[] = {{"read, add", 0}, {"pick", 1}, {"pick 8", 8}, {"pick 64", 64}};
     static const size_t threads[] = {1, 8, 64};
-    struct bench b = {.redis = NULL};
+    struct bench b = {0};
     char why[200] = "out of memory";
     bool ok = true;
 
@@ -220,10 +241,9 @@ int main(int argc, char **argv)
     }
     double seconds = argc == 3 ? strtod(argv[2], NULL) : 1;
     bool is_redis = strcmp(argv[1], "mem:") != 0;
+    b.uri = argv[1];
     if (locus_pool_open(argv[1], "bench", NULL, &b.pool, why, sizeof(why)) !=
-            LOCUS_OK ||
-        (is_redis &&
-         locus_redis_open(argv[1], NULL, &b.redis, why, sizeof(why)) != LOCUS_OK)) {
+        LOCUS_OK) {
         fprintf(stderr, "bench-pool: %s\n", why);
         return 1;
     }
@@ -240,6 +260,5 @@ int main(int argc, char **argv)
     }
     ok = locus_pool_clear(b.pool) == LOCUS_OK && ok;
     locus_pool_close(b.pool);
-    locus_redis_close(b.redis);
     return ok ? 0 : 1;
 }

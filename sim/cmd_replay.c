@@ -26,7 +26,7 @@ enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 struct replay_args {
     struct setup_args setup;
     struct read_args read;
-    const char *policies, *scenario;
+    const char *policies, *scenario, *pool_uri;
     const char *timeline, *decisions, *metrics, *html, *svg;
     bool json, csv, per_server, timing;
     uint64_t expiration_ns, max_entries, interval_ns, width;
@@ -47,6 +47,12 @@ static const struct option_spec options[] = {
      "or N% | "
      "scheduler "
      "NAME.",
+     0, 0, NULL},
+    {"pool-uri", 0, OPTION_STRING, AT(pool_uri), "URI",
+     "Where leastalloc keeps its counts, as of 'locus pool': mem: (the default), or "
+     "redis://[[user]:password@]host[:port][/db], or redis+unix:///path, which is "
+     "slower and picks the same. Its pool there is a new one, locus-replay-PID-RANDOM, "
+     "removed in the end.",
      0, 0, NULL},
     {"expiration", 0, OPTION_DURATION, AT(expiration_ns), "TIME",
      "Destinations idle for so long are forgotten by lblc and lblcr (default 24h).", 0,
@@ -95,6 +101,7 @@ struct replay {
     struct crew_member *members;
     struct timeline *timelines;
     struct decisions *decisions;
+    char (*errors)[POLICY_ERROR_SIZE]; /* of each policy, "" for none */
     struct arrival_counts counts;
     struct report_phase phases[PHASES_MAX];
     struct report report;
@@ -197,6 +204,52 @@ static int check_outputs(struct replay *replay)
     return EXIT_OK;
 }
 
+/* One line on stderr; an exit_code. */
+static int policy_failed(const struct replay *replay, size_t i, int status)
+{
+    const char *words = replay->errors[i];
+    bool misconfigured =
+        status == LOCUS_EINVAL || status == LOCUS_ENOENT || status == LOCUS_ERANGE;
+
+    fprintf(stderr, "locus replay: %s: %s\n", replay->policies[i].text,
+            words[0] != '\0' ? words : locus_strerror(status));
+    return misconfigured ? EXIT_USAGE : EXIT_RUNTIME;
+}
+
+/* What a policy of the simulator's own cannot do is said before a long trace is read. */
+static int try_policies(struct replay *replay)
+{
+    bool pool = false;
+
+    replay->errors = calloc(replay->policy_count, sizeof(*replay->errors));
+    if (replay->errors == NULL) {
+        return out_of_memory();
+    }
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        const struct policy_ops *ops = replay->policies[i].ops;
+        const struct policy_setup setup = {
+            .servers = &replay->setup.servers,
+            .pool_uri = replay->args.pool_uri,
+            .error = replay->errors[i],
+        };
+        void *state = NULL;
+        if (ops == NULL) {
+            continue;
+        }
+        int status = ops->make(&setup, &state);
+        ops->destroy(state);
+        if (status != LOCUS_OK) {
+            return policy_failed(replay, i, status);
+        }
+        pool = pool || ops == &leastalloc_ops;
+    }
+    if (replay->args.pool_uri != NULL && !pool) {
+        return usage_error("replay", "--pool-uri: only leastalloc has a pool, and "
+                                     "--policy does not name it");
+    }
+    return EXIT_OK;
+}
+
 static int read_request(struct replay *replay, char *const *paths, size_t count)
 {
     const struct replay_args *args = &replay->args;
@@ -217,6 +270,9 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     }
     if (status == EXIT_OK) {
         status = read_policies(replay);
+    }
+    if (status == EXIT_OK) {
+        status = try_policies(replay);
     }
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
@@ -272,6 +328,8 @@ static int make_engine(struct replay *replay, size_t i)
         .servers = &replay->setup.servers,
         .tcpfin_ns = args->setup.tcpfin_ns,
         .udp_ns = args->setup.udp_ns,
+        .pool_uri = args->pool_uri,
+        .error = replay->errors[i],
         .cache = replay->setup.cache,
         .phases = true,
         .interval_ns = args->interval_ns,
@@ -294,12 +352,7 @@ static int make_engine(struct replay *replay, size_t i)
         }
     }
     int status = engine_create(&config, &replay->members[i].engine);
-    if (status != LOCUS_OK) {
-        fprintf(stderr, "locus replay: %s: %s\n", replay->policies[i].text,
-                locus_strerror(status));
-        return status == LOCUS_ENOMEM ? EXIT_RUNTIME : EXIT_USAGE;
-    }
-    return EXIT_OK;
+    return status == LOCUS_OK ? EXIT_OK : policy_failed(replay, i, status);
 }
 
 static void show_replaying(void *arg, uint64_t arrivals)
@@ -319,8 +372,7 @@ static int run_engines(struct replay *replay)
     progress_end(&progress);
     for (size_t i = 0; i < replay->policy_count && status == 0; i++) {
         if (replay->members[i].status != LOCUS_OK) {
-            fprintf(stderr, "locus replay: %s: %s\n", replay->policies[i].text,
-                    locus_strerror(replay->members[i].status));
+            (void)policy_failed(replay, i, replay->members[i].status);
             return EXIT_RUNTIME;
         }
     }
@@ -637,6 +689,7 @@ static void replay_free(struct replay *replay)
     free(replay->members);
     free(replay->timelines);
     free(replay->decisions);
+    free(replay->errors);
     session_fini(&replay->session);
     servers_free(&replay->setup.servers);
 }

@@ -22,6 +22,7 @@ struct ring {
     struct slot slots[SLOTS];
     uint64_t head; /* batches written */
     bool closed;   /* no more will come */
+    bool failed;   /* a member has: no more need come */
     struct worker *workers;
     size_t worker_count;
 };
@@ -56,6 +57,7 @@ static void batch_done(struct worker *worker)
 
     pthread_mutex_lock(&ring->lock);
     worker->tail++;
+    ring->failed = ring->failed || worker->member->status != LOCUS_OK;
     pthread_cond_signal(&ring->freed);
     pthread_mutex_unlock(&ring->lock);
 }
@@ -102,14 +104,16 @@ static uint64_t slowest(const struct ring *ring)
     return tail;
 }
 
+/* NULL: a member has failed. */
 static struct slot *wait_for_room(struct ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
     while (ring->head - slowest(ring) == SLOTS) {
         pthread_cond_wait(&ring->freed, &ring->lock);
     }
+    bool failed = ring->failed;
     pthread_mutex_unlock(&ring->lock);
-    return &ring->slots[ring->head % SLOTS];
+    return failed ? NULL : &ring->slots[ring->head % SLOTS];
 }
 
 static void publish(struct ring *ring, bool close)
@@ -130,6 +134,9 @@ static int read_all(struct ring *ring, struct arrival_source *source,
 {
     while (stop == NULL || *stop == 0) {
         struct slot *slot = wait_for_room(ring);
+        if (slot == NULL) {
+            return 0;
+        }
         ssize_t got = arrivals_next(source, slot->arrivals);
         if (got <= 0) {
             return (int)got;

@@ -23,7 +23,7 @@ struct crew_member {
  * Replays the source from where it stands through every member's engine to its end, or until
  * *stop becomes non-zero (NULL: never), and finishes them. progress (or NULL) is called now
  * and then with the arrivals read. Returns 0; -1 when reading failed (said on stderr). A
- * member that failed has its status; the others go on.
+ * member that failed has its status, and the others end early.
  */
 int crew_run(struct arrival_source *source, struct crew_member *members, size_t count,
              const volatile int *stop, void (*progress)(void *arg, uint64_t arrivals),

@@ -25,6 +25,7 @@ struct engine {
     struct locus_service *svc;
     const struct policy_ops *ops; /* NULL: the service decides */
     void *ops_state;
+    char error[POLICY_ERROR_SIZE]; /* for a caller that wants no words */
     struct recorder recorder;
     struct cache **caches; /* by server; NULL without a cache model */
 
@@ -91,6 +92,22 @@ static bool available(void *arg, uint32_t server)
             !info.overloaded);
 }
 
+/* Keeps a policy of the simulator's own informed. */
+static void offer(struct engine *e, uint32_t server)
+{
+    if (e->ops != NULL) {
+        e->ops->offer(e->ops_state, server, available(e, server));
+    }
+}
+
+/* The same after a connection has come or gone. */
+static void offer_loaded(struct engine *e, uint32_t handle)
+{
+    if (e->thresholds) {
+        offer(e, e->numbers[handle]);
+    }
+}
+
 /* ---- departures ------------------------------------------------------------------ */
 
 static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
@@ -126,6 +143,7 @@ static int depart(struct engine *e, uint64_t now_ns)
         recorder_close(&e->recorder, e->numbers[handle], d.at_ns);
         if ((d.payload & 1) != 0) {
             status = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
+            offer_loaded(e, handle);
             continue;
         }
         status = locus_conn_move(e->svc, handle, LOCUS_ACTIVE, LOCUS_INACTIVE);
@@ -141,6 +159,7 @@ static int depart(struct engine *e, uint64_t now_ns)
             break;
         }
         status = locus_conn_unbind(e->svc, first->handle, LOCUS_INACTIVE);
+        offer_loaded(e, first->handle);
         inactive->head++;
     }
     return status;
@@ -198,6 +217,7 @@ static int bring_in(struct engine *e, uint32_t server, uint64_t now_ns)
     }
     e->handles[server] = handle;
     recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
+    offer(e, server);
     return LOCUS_OK;
 }
 
@@ -212,6 +232,7 @@ static int take_out(struct engine *e, uint32_t server, uint64_t now_ns)
     }
     e->handles[server] = LOCUS_NO_SERVER;
     recorder_set_weight(&e->recorder, server, 0, now_ns);
+    offer(e, server);
     if (e->caches != NULL) {
         cache_clear(e->caches[server]);
     }
@@ -224,7 +245,9 @@ static int edit(struct engine *e, uint32_t server, uint64_t now_ns)
         return LOCUS_OK; /* it comes back with what was changed meanwhile */
     }
     recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
-    return locus_server_edit(e->svc, e->handles[server], &e->specs[server]);
+    int status = locus_server_edit(e->svc, e->handles[server], &e->specs[server]);
+    offer(e, server);
+    return status;
 }
 
 static bool serves(const struct engine *e, uint32_t server)
@@ -373,12 +396,23 @@ static int advance(struct engine *e, uint64_t now_ns)
 static int connect(struct engine *e, const struct arrival *a, struct locus_pick *pick)
 {
     enum locus_conn_state state = a->udp ? LOCUS_INACTIVE : LOCUS_ACTIVE;
+    uint32_t server;
 
     if (e->ops == NULL) {
         return locus_connect(e->svc, &a->request, a->start_ns, state, pick);
     }
-    int status = e->ops->pick(e->ops_state, e->svc, &a->request, a->start_ns, pick);
-    return status == LOCUS_OK ? locus_conn_bind(e->svc, pick->server, state) : status;
+    *pick = (struct locus_pick){.server = LOCUS_NO_SERVER,
+                                .trimmed = LOCUS_NO_SERVER,
+                                .why = LOCUS_WHY_REFUSED};
+    int status = e->ops->pick(e->ops_state, &server);
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    pick->server = e->handles[server];
+    pick->why = 0;
+    status = locus_conn_bind(e->svc, pick->server, state);
+    offer_loaded(e, pick->server);
+    return status;
 }
 
 static int watch(struct engine *e, uint32_t handle, uint64_t until_ns, bool udp)
@@ -460,6 +494,9 @@ int engine_finish(struct engine *engine)
     recorder_flush(&engine->recorder, engine->recorder.now_ns);
     if (status == LOCUS_OK && engine->config.interval != NULL) {
         engine->config.interval(engine->config.interval_arg, engine, engine->last_ns);
+    }
+    if (status == LOCUS_OK && engine->config.policy->ops != NULL) {
+        status = engine->config.policy->ops->finish(engine->ops_state);
     }
     return status;
 }
@@ -552,11 +589,29 @@ static int make_service(struct engine *e)
         .expiration_ns = c->expiration_ns,
         .max_entries = c->max_entries,
     };
-    int status = locus_service_create(&service, &e->svc);
 
-    e->ops = c->policy->ops;
-    if (status == LOCUS_OK && e->ops != NULL) {
-        status = e->ops->make(c->seed, &e->ops_state);
+    return locus_service_create(&service, &e->svc);
+}
+
+static int make_policy(struct engine *e)
+{
+    const struct engine_config *c = &e->config;
+    const struct policy_setup setup = {
+        .servers = c->servers,
+        .steady = !e->thresholds && c->servers->event_count == 0,
+        .pool_uri = c->pool_uri,
+        .error = c->error != NULL ? c->error : e->error,
+    };
+
+    if (c->policy->ops == NULL) {
+        return LOCUS_OK;
+    }
+    int status = c->policy->ops->make(&setup, &e->ops_state);
+    if (status == LOCUS_OK) {
+        e->ops = c->policy->ops;
+        for (uint32_t i = 0; i < e->server_count; i++) {
+            offer(e, i);
+        }
     }
     return status;
 }
@@ -585,7 +640,7 @@ static int make(struct engine *e)
             status = take_over(e, i, &e->config.servers->items[i]);
         }
     }
-    return status;
+    return status == LOCUS_OK ? make_policy(e) : status;
 }
 
 int engine_create(const struct engine_config *config, struct engine **out)

@@ -45,6 +45,8 @@ struct engine_config {
     uint64_t seed;
     const struct server_list *servers;
     uint64_t tcpfin_ns, udp_ns;
+    const char *pool_uri; /* of leastalloc; NULL: mem: */
+    char *error; /* gets the words of a failure, POLICY_ERROR_SIZE bytes; or NULL */
     struct cache_config cache; /* capacity 0: none */
     bool phases;          /* every event's time begins a new phase of the figures */
     uint64_t interval_ns; /* 0: no intervals */
@@ -56,7 +58,7 @@ struct engine_config {
 
 enum { TCPFIN_DEFAULT_S = 120, UDP_DEFAULT_S = 300 };
 
-/* Statuses of the library. ENOENT, EINVAL, ERANGE: the configuration. */
+/* Statuses of the library. ENOENT, EINVAL, ERANGE, ENOTSUP: the configuration. */
 int engine_create(const struct engine_config *config, struct engine **out);
 void engine_destroy(struct engine *engine);
 int engine_run(struct engine *engine, const struct arrival *arrivals, size_t count);

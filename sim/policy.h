@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The policies that a replay can compare: every scheduler of the library, and those that
- * only the simulator has. A policy of the simulator's own is one entry of the table in
- * policy.c; connections are counted by a service all the same.
+ * only the simulator has. A policy of the simulator's own is a file and one entry of the table
+ * in policy.c; connections are counted by a service all the same.
  */
 #ifndef LOCUS_SIM_POLICY_H
 #define LOCUS_SIM_POLICY_H
@@ -13,16 +13,35 @@
 
 #include <locus/locus.h>
 
+#include "servers.h"
+
+enum { POLICY_ERROR_SIZE = 320 };
+
+/* What it points to is borrowed until destroy(). */
+struct policy_setup {
+    const struct server_list *servers;
+    bool steady;          /* who is available never changes */
+    const char *pool_uri; /* NULL: mem: */
+    char *error;          /* gets the words of a failure, POLICY_ERROR_SIZE bytes */
+};
+
+/* A policy knows servers by their number in the list; make() offers it none. Statuses are the
+ * library's. */
 struct policy_ops {
-    const char *name; /* NULL ends the table */
+    const char *name;
     const char *about;
-    int (*make)(uint64_t seed, void **state);
-    /* As locus_schedule(): decides, counts nothing. */
-    int (*pick)(void *state, struct locus_service *svc,
-                const struct locus_request *request, uint64_t now_ns,
-                struct locus_pick *pick);
+    int (*make)(const struct policy_setup *setup, void **state);
+    /* Whether a server may be picked from now on. */
+    void (*offer)(void *state, uint32_t server, bool available);
+    /* LOCUS_ENOSERVER: none may. */
+    int (*pick)(void *state, uint32_t *server);
+    /* The last pick was made. */
+    int (*finish)(void *state);
+    /* Without finish() too; NULL is fine. */
     void (*destroy)(void *state);
 };
+
+extern const struct policy_ops leastalloc_ops;
 
 enum { POLICY_TEXT = 40 };
 

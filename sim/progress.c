@@ -27,6 +27,7 @@ void progress_catch_interrupt(void)
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static uint64_t clock_ns(void)

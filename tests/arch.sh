@@ -76,9 +76,32 @@ program_beyond_public() {
     done
 }
 
+# Quoted headers are found from the file that includes them, never through an include path,
+# which could lead anywhere.
+through_a_path() {
+    local file header
+    includes "$@" | grep -v ' <' | while read -r file header; do
+        [[ -f $header ]] || echo "$file: $header"
+    done
+}
+
+# The same on a tree with one such include planted in it, to see that it is found.
+planted_and_not_found() (
+    tree=$(mktemp -d) || exit 1
+    trap 'rm -rf "$tree"' EXIT
+    mkdir -p "$tree/bench" "$tree/src/shared" && cd "$tree" || exit 1
+    touch src/shared/redis.h bench/own.h
+    printf '#include "own.h"\n#include "redis.h"\n' >bench/pool.c
+    printf '#include "../src/shared/redis.h"\n' >bench/other.c
+    [[ $(through_a_path bench) == "bench/pool.c: bench/redis.h" ]] || echo "through an include path"
+    [[ $(program_beyond_public bench) == *bench/other.c* ]] || echo "by its path"
+)
+
 check "the core needs only memory and strings of libc" "$(undefined_beyond_libc_memory)"
 check "the core includes no header of threads, files, clocks" "$(core_beyond_the_core)"
 check "policies include the core's headers, never each other" "$(policies_beyond_the_core)"
 check "sim/ includes only public headers of the library" "$(program_beyond_public sim)"
 check "bench/ includes only public headers of the library" "$(program_beyond_public bench)"
+check "quoted headers are found without an include path" "$(through_a_path src sim bench)"
+check "an internal header in a program would be found" "$(planted_and_not_found)"
 echo "1..$count"

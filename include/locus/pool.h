@@ -30,10 +30,12 @@
  * of bounded work: at most LOCUS_POOL_PICKS_MAX picks, LOCUS_POOL_MEMBERS_MAX members.
  *
  * URIS. mem: | redis://[[user]:password@]host[:port][,host[:port]...][/db] |
- * rediss://... (TLS, where the installed hiredis has it) |
+ * rediss://... (TLS, in a build with OpenSSL) |
  * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password
  * and path. No message ever shows the password. Redis 7, Valkey, Cluster and
- * replicated pairs (several hosts, the first that takes writes); no Sentinel.
+ * replicated pairs (several hosts, the first that takes writes); no Sentinel. With TLS the
+ * server's certificate must name the host and be signed by an authority of the system's,
+ * or of SSL_CERT_FILE or SSL_CERT_DIR of the environment.
  *
  * THREADS. A handle may be used by any number of threads at once; each Redis call takes
  * one of config.connections connections. Closing waits for nobody: no call may be running.
@@ -109,7 +111,7 @@ struct locus_pool_config {
 /*
  * Opens the pool of that name; config is copied and may be NULL. EINVAL: URI or name
  * (1 to 200 bytes, no braces, no control characters); ENOTSUP: a Redis URI in a build
- * without hiredis, or rediss: without TLS. The reason goes to error, cut to error_size
+ * without hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
  * (error may be NULL with size 0).
  */
 LOCUS_API int locus_pool_open(const char *uri, const char *name,

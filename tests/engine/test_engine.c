@@ -259,6 +259,89 @@ START_TEST(leastalloc_keeps_the_numbers_of_picks_equal)
 }
 END_TEST
 
+/* Which server the one arrival was given to, by the counts of before. */
+static uint32_t given(struct engine *engine, uint64_t start_ns, uint64_t duration_ns)
+{
+    struct server_figures before[4], after[4];
+
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, before);
+    arrive(engine, make_arrival(start_ns, duration_ns, 0));
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, after);
+    for (uint32_t i = 0; i < servers.count; i++) {
+        if (after[i].connections != before[i].connections) {
+            return i;
+        }
+    }
+    return LOCUS_NO_SERVER;
+}
+
+START_TEST(leastalloc_takes_the_server_added_last_among_equals)
+{
+    make_servers(3, 5);
+    struct engine *engine = begin("leastalloc");
+    ck_assert_uint_eq(given(engine, 0, 0), 2);
+    ck_assert_uint_eq(given(engine, 0, 0), 1);
+    ck_assert_uint_eq(given(engine, 0, 0), 0);
+    ck_assert_uint_eq(given(engine, 0, 0), 2);
+    done(engine);
+}
+END_TEST
+
+START_TEST(leastalloc_gives_a_returning_server_its_turn_and_no_more)
+{
+    static const enum server_event_kind away[] = {EVENT_FAIL, EVENT_REMOVE,
+                                                  EVENT_WEIGHT};
+    enum server_event_kind kind = away[_i];
+
+    make_servers(3, 5);
+    add_event(1 * SECOND, kind, 1, 0);
+    add_event(3 * SECOND, kind == EVENT_WEIGHT ? EVENT_WEIGHT : EVENT_RESTORE, 1, 5);
+    struct engine *engine = begin("leastalloc");
+    for (uint32_t i = 0; i < 20; i++) {
+        ck_assert_uint_eq(given(engine, 2 * SECOND, 0), i % 2 == 0 ? 2 : 0);
+    }
+    ck_assert_uint_eq(given(engine, 4 * SECOND, 0), 2);
+    ck_assert_uint_eq(given(engine, 4 * SECOND, 0), 1);
+    ck_assert_uint_eq(given(engine, 4 * SECOND, 0), 0);
+    ck_assert_uint_eq(given(engine, 4 * SECOND, 0), 2);
+    done(engine);
+}
+END_TEST
+
+START_TEST(leastalloc_leaves_a_full_server_until_there_is_room)
+{
+    make_servers(2, 5);
+    servers.items[1].upper = 2;
+    servers.items[1].lower = 2;
+    struct engine *engine = begin("leastalloc");
+    uint64_t gone_ns = 10 * SECOND + 120 * SECOND;
+    ck_assert_uint_eq(given(engine, 0, 10 * SECOND), 1);
+    ck_assert_uint_eq(given(engine, 0, 10 * SECOND), 0);
+    ck_assert_uint_eq(given(engine, 0, 10 * SECOND), 1);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(given(engine, gone_ns - 1, 0), 0);
+    }
+    ck_assert_uint_eq(given(engine, gone_ns, 0), 1);
+    ck_assert_uint_eq(given(engine, gone_ns, 0), 0);
+    ck_assert_uint_eq(given(engine, gone_ns, 0), 1);
+    done(engine);
+}
+END_TEST
+
+START_TEST(leastalloc_refuses_while_nobody_is_there)
+{
+    make_servers(1, 5);
+    add_event(SECOND, EVENT_FAIL, 0, 0);
+    add_event(2 * SECOND, EVENT_RESTORE, 0, 0);
+    struct engine *engine = begin("leastalloc");
+    ck_assert_uint_eq(given(engine, 0, 0), 0);
+    ck_assert_uint_eq(given(engine, SECOND, 0), LOCUS_NO_SERVER);
+    ck_assert_uint_eq(given(engine, 2 * SECOND, 0), 0);
+    ck_assert_uint_eq(end(engine).refused, 1);
+    done(engine);
+}
+END_TEST
+
 START_TEST(connections_found_at_the_start_leave_in_the_end)
 {
     make_servers(1, 5);
@@ -390,6 +473,11 @@ int main(void)
     tcase_add_test(tcase, adding_who_is_in_service_changes_nothing);
     tcase_add_test(tcase, a_scheduler_changes_on_the_way);
     tcase_add_test(tcase, leastalloc_keeps_the_numbers_of_picks_equal);
+    tcase_add_test(tcase, leastalloc_takes_the_server_added_last_among_equals);
+    tcase_add_loop_test(tcase, leastalloc_gives_a_returning_server_its_turn_and_no_more,
+                        0, 3);
+    tcase_add_test(tcase, leastalloc_leaves_a_full_server_until_there_is_room);
+    tcase_add_test(tcase, leastalloc_refuses_while_nobody_is_there);
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
     tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
     suite_add_tcase(suite, tcase);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes, and the connections to each: at most so many, shared by all threads, and a pause that
+ * grows after every failure to make one.
+ */
+#include "redis_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NODES_MAX = 1024, /* of a cluster; a server that names more is not one */
+    BACKOFF_FIRST_MS = 10,
+    BACKOFF_LAST_MS = 2000,
+};
+
+/* splitmix64; the lock is held. Only for spreading reconnections. */
+static uint64_t dice(struct locus_redis *redis)
+{
+    uint64_t z = redis->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures)
+{
+    uint64_t wait_ms = BACKOFF_FIRST_MS;
+
+    while (failures-- > 1 && wait_ms < BACKOFF_LAST_MS) {
+        wait_ms *= 2;
+    }
+    if (wait_ms > BACKOFF_LAST_MS) {
+        wait_ms = BACKOFF_LAST_MS;
+    }
+    uint64_t half_ns = wait_ms * NS_PER_MS / 2;
+    return half_ns + dice(redis) % (half_ns + 1);
+}
+
+size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t length,
+                            const char *port)
+{
+    for (size_t i = 0; i < redis->node_count; i++) {
+        const struct node *node = redis->nodes[i];
+        if (strlen(node->host) == length && memcmp(node->host, host, length) == 0 &&
+            strcmp(node->port, port) == 0) {
+            return i;
+        }
+    }
+    if (redis->node_count == NODES_MAX) {
+        return NO_NODE;
+    }
+    struct node *node = calloc(1, sizeof(*node));
+    if (node == NULL) {
+        return NO_NODE;
+    }
+    node->host = strndup(host, length);
+    struct node **grown =
+        realloc(redis->nodes, (redis->node_count + 1) * sizeof(*redis->nodes));
+    if (grown != NULL) {
+        redis->nodes = grown;
+    }
+    if (node->host == NULL || grown == NULL) {
+        free(node->host);
+        free(node);
+        return NO_NODE;
+    }
+    snprintf(node->port, sizeof(node->port), "%s", port);
+    redis->nodes[redis->node_count] = node;
+    return redis->node_count++;
+}
+
+/* Waits for a change, or until the time. The lock is held. */
+static void wait_changed(struct locus_redis *redis, uint64_t until_ns)
+{
+    const struct timespec at = {
+        .tv_sec = (time_t)(until_ns / NS_PER_S),
+        .tv_nsec = (long)(until_ns % NS_PER_S),
+    };
+
+    pthread_cond_timedwait(&redis->changed, &redis->lock, &at);
+}
+
+/* Makes a connection; the caller has counted it in node->open. The lock is held, but not
+ * while connecting. */
+static int node_connect(struct locus_redis *redis, struct node *node,
+                        uint64_t deadline_ns, struct connection **out)
+{
+    if (node->failures > 0) {
+        /* The others wait until this try is over. */
+        node->retry_at_ns = UINT64_MAX;
+    }
+    pthread_mutex_unlock(&redis->lock);
+    uint64_t until_ns = locus_redis_earlier(
+        deadline_ns,
+        locus_redis_later(locus_redis_now_ns(), redis->options.connect_timeout_ns));
+    int status = locus_redis_connect(redis, node, until_ns, out);
+    pthread_mutex_lock(&redis->lock);
+    if (status == LOCUS_OK) {
+        redis->stats.connects++;
+        node->failures = 0;
+        node->retry_at_ns = 0;
+    } else {
+        redis->stats.connect_failures++;
+        node->open--;
+        node->failures++;
+        node->retry_at_ns = locus_redis_later(
+            locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
+    }
+    pthread_cond_broadcast(&redis->changed);
+    return status;
+}
+
+int locus_redis_checkout(struct locus_redis *redis, struct node *node,
+                         uint64_t deadline_ns, struct connection **out)
+{
+    struct connection *connection = NULL;
+    int status = LOCUS_OK;
+
+    pthread_mutex_lock(&redis->lock);
+    while (connection == NULL) {
+        if (node->idle != NULL) {
+            connection = node->idle;
+            node->idle = connection->next;
+            if (!locus_redis_idle_alive(connection)) {
+                locus_redis_disconnect(connection);
+                connection = NULL;
+                node->open--;
+            }
+            continue;
+        }
+        uint64_t now_ns = locus_redis_now_ns();
+        if (now_ns >= deadline_ns) {
+            status = node->failures > 0 ? LOCUS_EIO : LOCUS_ETIMEDOUT;
+            break;
+        }
+        if (node->open < redis->options.connections && now_ns >= node->retry_at_ns) {
+            node->open++;
+            status = node_connect(redis, node, deadline_ns, &connection);
+            break;
+        }
+        wait_changed(redis, now_ns < node->retry_at_ns
+                                ? locus_redis_earlier(node->retry_at_ns, deadline_ns)
+                                : deadline_ns);
+    }
+    pthread_mutex_unlock(&redis->lock);
+    *out = connection;
+    return status;
+}
+
+void locus_redis_checkin(struct locus_redis *redis, struct node *node,
+                         struct connection *connection, bool usable)
+{
+    if (!usable) {
+        locus_redis_disconnect(connection);
+    }
+    pthread_mutex_lock(&redis->lock);
+    if (usable) {
+        connection->next = node->idle;
+        node->idle = connection;
+    } else {
+        node->open--;
+    }
+    pthread_cond_signal(&redis->changed);
+    pthread_mutex_unlock(&redis->lock);
+}
+
+void locus_redis_shun(struct locus_redis *redis, struct node *node)
+{
+    pthread_mutex_lock(&redis->lock);
+    node->failures++;
+    node->retry_at_ns = locus_redis_later(
+        locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
+    pthread_mutex_unlock(&redis->lock);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TLS by OpenSSL, so that it does not depend on how hiredis was built. The server's certificate
+ * must be valid for the host's name or address as the URI or the cluster gives it. Trusted
+ * are the system's authorities, or what SSL_CERT_FILE and SSL_CERT_DIR of the environment
+ * name.
+ */
+#include "redis_internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+
+    if (context == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return LOCUS_ENOMEM;
+    }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_default_verify_paths(context) != 1) {
+        snprintf(error, error_size, "TLS: cannot load the trusted authorities");
+        SSL_CTX_free(context);
+        ERR_clear_error();
+        return LOCUS_EIO;
+    }
+    redis->tls = context;
+    return LOCUS_OK;
+}
+
+void locus_redis_tls_stop(struct locus_redis *redis)
+{
+    SSL_CTX_free(redis->tls);
+    redis->tls = NULL;
+}
+
+/* ---- quiet ----------------------------------------------------------------------- */
+
+/* OpenSSL writes with write(), which raises SIGPIPE on a closed connection. The signal is held
+ * back for this thread, and taken away if it came from here. */
+struct quiet {
+    sigset_t before;
+    bool theirs; /* one waits already, blocked by the caller and not ours to take */
+};
+
+static void quiet_begin(struct quiet *quiet)
+{
+    sigset_t pipe, waiting;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&waiting);
+    quiet->theirs = sigismember(&waiting, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe, &quiet->before);
+}
+
+/* Keeps errno. */
+static void quiet_end(const struct quiet *quiet)
+{
+    const struct timespec at_once = {0};
+    int error = errno;
+    sigset_t pipe;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    while (!quiet->theirs && sigtimedwait(&pipe, NULL, &at_once) < 0 &&
+           errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+    errno = error;
+}
+
+/* ---- the handshake --------------------------------------------------------------- */
+
+/* Whom the certificate must name. */
+static bool expect(SSL *tls, const char *host)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    if (inet_pton(AF_INET, host, address) == 1 ||
+        inet_pton(AF_INET6, host, address) == 1) {
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls), host) == 1;
+    }
+    SSL_set_hostflags(tls, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set_tlsext_host_name(tls, host) == 1 && SSL_set1_host(tls, host) == 1;
+}
+
+static void say_failure(struct locus_redis *redis, const struct node *node,
+                        const SSL *tls, int error)
+{
+    long verdict = tls != NULL ? SSL_get_verify_result(tls) : X509_V_OK;
+    const char *why = ERR_reason_error_string(ERR_peek_last_error());
+
+    if (verdict != X509_V_OK) {
+        why = X509_verify_cert_error_string(verdict);
+    } else if (error != 0) {
+        why = strerror(error);
+    } else if (why == NULL) {
+        why = "the server closed the connection";
+    }
+    locus_redis_say(redis, "%s:%s: TLS: %s", node->host, node->port, why);
+    ERR_clear_error();
+}
+
+/* 0; else why not: an errno, or -1 for OpenSSL's own reasons. */
+static int shake_hands(SSL *tls, int fd, uint64_t deadline_ns)
+{
+    int error = 0;
+
+    while (error == 0) {
+        ERR_clear_error();
+        errno = 0;
+        int got = SSL_connect(tls);
+        if (got == 1) {
+            return 0;
+        }
+        switch (SSL_get_error(tls, got)) {
+        case SSL_ERROR_WANT_READ:
+            error = locus_redis_wait_ready(fd, POLLIN, deadline_ns);
+            break;
+        case SSL_ERROR_WANT_WRITE:
+            error = locus_redis_wait_ready(fd, POLLOUT, deadline_ns);
+            break;
+        case SSL_ERROR_SYSCALL:
+            error = errno != 0 ? errno : -1;
+            break;
+        default:
+            error = -1;
+        }
+    }
+    return error;
+}
+
+bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
+                            struct connection *connection, uint64_t deadline_ns)
+{
+    SSL *tls = SSL_new(redis->tls);
+    struct quiet quiet;
+
+    connection->tls = tls;
+    if (tls == NULL || !expect(tls, node->host) ||
+        SSL_set_fd(tls, connection->context->fd) != 1) {
+        say_failure(redis, node, NULL, ENOMEM);
+        return false;
+    }
+    quiet_begin(&quiet);
+    int error = shake_hands(tls, connection->context->fd, deadline_ns);
+    quiet_end(&quiet);
+    if (error != 0) {
+        say_failure(redis, node, tls, error > 0 ? error : 0);
+    }
+    return error == 0;
+}
+
+void locus_redis_tls_free(struct connection *connection)
+{
+    SSL_free(connection->tls);
+    connection->tls = NULL;
+}
+
+/* ---- what goes over it ----------------------------------------------------------- */
+
+/* What SSL_read() or SSL_write() came to, as of recv() and send(). */
+static ssize_t outcome(const SSL *tls, int got)
+{
+    if (got > 0) {
+        return got;
+    }
+    switch (SSL_get_error(tls, got)) {
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        errno = EAGAIN;
+        break;
+    case SSL_ERROR_SYSCALL:
+        errno = errno != 0 ? errno : ECONNRESET;
+        break;
+    default: /* cut off, or tampered with */
+        errno = EPROTO;
+    }
+    ERR_clear_error();
+    return -1;
+}
+
+ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
+                              size_t length)
+{
+    struct quiet quiet;
+
+    quiet_begin(&quiet);
+    errno = 0;
+    ssize_t sent =
+        outcome(connection->tls, SSL_write(connection->tls, bytes,
+                                           length < INT_MAX ? (int)length : INT_MAX));
+    quiet_end(&quiet);
+    return sent;
+}
+
+/* An alert may be the answer to what is read. */
+ssize_t locus_redis_tls_read(struct connection *connection, char *bytes, size_t size)
+{
+    struct quiet quiet;
+
+    quiet_begin(&quiet);
+    errno = 0;
+    ssize_t got = outcome(connection->tls, SSL_read(connection->tls, bytes, (int)size));
+    quiet_end(&quiet);
+    return got;
+}

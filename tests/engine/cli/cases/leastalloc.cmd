@@ -1,0 +1,1 @@
+locus replay --servers 4 --policy leastalloc --decisions - data/small.squid

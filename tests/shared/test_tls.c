@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pool over TLS: real servers with certificates of an authority that the test makes
+ * itself, and ports where something else listens.
+ */
+#include <locus/pool.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../support/suite.h"
+#include "redis_server.h"
+
+#define MS UINT64_C(1000000)
+
+enum { MEMBERS = 1000 };
+
+static char folder[] = "/tmp/locus-tls-XXXXXX";
+static struct redis_server server, stranger; /* the right name; another one */
+static char words[300];                      /* of the last failure */
+
+/* An authority, and two servers' certificates of it. */
+static const char make_certificates[] =
+    "new='req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'\n"
+    "openssl $new -x509 -days 2 -subj /CN=authority -keyout ca.key -out ca.pem\n"
+    "sign() {\n"
+    "    openssl $new -subj /CN=server -keyout $1.key -out $1.csr\n"
+    "    echo \"subjectAltName=$2\" >$1.ext\n"
+    "    openssl x509 -req -days 2 -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
+    "\\\n"
+    "        -extfile $1.ext -out $1.pem\n"
+    "}\n"
+    "sign right DNS:localhost,IP:127.0.0.1\n"
+    "sign other DNS:other.example,IP:127.0.0.2\n"
+    "test -s other.pem\n";
+
+static bool make_folder(void)
+{
+    char command[sizeof(make_certificates) + 100];
+
+    if (mkdtemp(folder) == NULL) {
+        return false;
+    }
+    snprintf(command, sizeof(command), "{ cd %s\n%s} >log 2>&1", folder,
+             make_certificates);
+    return system(command) == 0;
+}
+
+static bool start_tls_server(struct redis_server *tls, const char *name)
+{
+    char port[8], certificate[64], key[64], authority[64];
+    const char *const extra[] = {"--tls-port",
+                                 port,
+                                 "--tls-cert-file",
+                                 certificate,
+                                 "--tls-key-file",
+                                 key,
+                                 "--tls-ca-cert-file",
+                                 authority,
+                                 "--tls-auth-clients",
+                                 "no",
+                                 NULL};
+    int number = redis_server_port();
+
+    snprintf(port, sizeof(port), "%d", number);
+    snprintf(certificate, sizeof(certificate), "%s/%s.pem", folder, name);
+    snprintf(key, sizeof(key), "%s/%s.key", folder, name);
+    snprintf(authority, sizeof(authority), "%s/ca.pem", folder);
+    bool started = redis_server_start(tls, 0, extra);
+    tls->port = number; /* of TLS */
+    return started;
+}
+
+static void trust(const char *file)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    setenv("SSL_CERT_FILE", path, 1);
+    setenv("SSL_CERT_DIR", folder, 1);
+}
+
+static struct locus_pool *open_at(const char *scheme, const char *host, int port,
+                                  uint64_t timeout_ns)
+{
+    const struct locus_pool_config config = {.total_timeout_ns = timeout_ns,
+                                             .command_timeout_ns = timeout_ns,
+                                             .connect_timeout_ns = timeout_ns};
+    struct locus_pool *pool;
+    char uri[100], why[200] = "";
+
+    snprintf(uri, sizeof(uri), "%s://%s:%d", scheme, host, port);
+    ck_assert_msg(locus_pool_open(uri, "tls", &config, &pool, why, sizeof(why)) ==
+                      LOCUS_OK,
+                  "%s", why);
+    return pool;
+}
+
+/* The status of a pick there, with its words. */
+static int try_at(const char *scheme, const char *host, int port)
+{
+    struct locus_pool *pool = open_at(scheme, host, port, 300 * MS);
+    char member[LOCUS_POOL_MEMBER_SIZE];
+    int status = locus_pool_pick(pool, member);
+
+    locus_pool_error(pool, words, sizeof(words));
+    locus_pool_close(pool);
+    return status;
+}
+
+/* Replies of many records, requests of many, and none. */
+START_TEST(picks_and_lists_go_over_tls)
+{
+    static const char *const hosts[] = {"localhost", "127.0.0.1"};
+    static char names[MEMBERS][LOCUS_POOL_MEMBER_SIZE];
+    static char picks[MEMBERS][LOCUS_POOL_MEMBER_SIZE];
+    static const char *members[MEMBERS];
+    struct locus_pool_list *list;
+    size_t picked;
+
+    struct locus_pool *pool = open_at("rediss", hosts[_i], server.port, 20000 * MS);
+    for (int i = 0; i < MEMBERS; i++) {
+        snprintf(names[i], sizeof(names[i]), "%04d-%0200d", i, 0);
+        members[i] = names[i];
+    }
+    ck_assert_int_eq(locus_pool_clear(pool), LOCUS_OK);
+    ck_assert_int_eq(
+        locus_pool_add(pool, members, MEMBERS, LOCUS_POOL_START_ZERO, 0, NULL),
+        LOCUS_OK);
+    ck_assert_int_eq(locus_pool_pick_many(pool, MEMBERS, picks, &picked), LOCUS_OK);
+    ck_assert_int_eq(memcmp(picks, names, sizeof(names)), 0);
+    ck_assert_int_eq(locus_pool_list(pool, &list), LOCUS_OK);
+    ck_assert_uint_eq(list->count, MEMBERS);
+    ck_assert_uint_eq(list->members[MEMBERS - 1].count, 1);
+    locus_pool_list_free(list);
+    locus_pool_close(pool);
+}
+END_TEST
+
+START_TEST(a_certificate_of_an_unknown_authority_is_refused)
+{
+    trust("right.key"); /* no certificate in it */
+    ck_assert_int_eq(try_at("rediss", "localhost", server.port), LOCUS_EIO);
+    ck_assert_msg(strstr(words, "certificate") != NULL, "%s", words);
+}
+END_TEST
+
+START_TEST(a_certificate_for_another_name_is_refused)
+{
+    ck_assert_int_eq(try_at("rediss", "localhost", stranger.port), LOCUS_EIO);
+    ck_assert_msg(strstr(words, "mismatch") != NULL, "%s", words);
+    ck_assert_int_eq(try_at("rediss", "127.0.0.1", stranger.port), LOCUS_EIO);
+    ck_assert_msg(strstr(words, "mismatch") != NULL, "%s", words);
+    ck_assert_int_eq(try_at("rediss", "127.0.0.2", stranger.port), LOCUS_EIO);
+}
+END_TEST
+
+START_TEST(plain_and_tls_do_not_mix)
+{
+    ck_assert_int_ne(try_at("redis", "localhost", server.port), LOCUS_OK);
+    struct redis_server plain;
+    int port = redis_server_port();
+    ck_assert(redis_server_start(&plain, port, NULL));
+    ck_assert_int_eq(try_at("rediss", "localhost", port), LOCUS_EIO);
+    ck_assert_msg(strstr(words, "TLS: ") != NULL, "%s", words);
+    redis_server_stop(&plain);
+}
+END_TEST
+
+/* Connections are taken by the kernel; nobody answers them. */
+START_TEST(a_silent_server_does_not_hold_a_caller)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(fd, 16), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    ck_assert_int_eq(try_at("rediss", "127.0.0.1", ntohs(address.sin_port)), LOCUS_EIO);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_connection_that_was_cut_is_made_anew)
+{
+    struct locus_pool *pool = open_at("rediss", "localhost", server.port, 20000 * MS);
+    const char *const member = "a";
+    struct locus_pool_stats stats;
+    char picked[LOCUS_POOL_MEMBER_SIZE];
+
+    ck_assert_int_eq(locus_pool_clear(pool), LOCUS_OK);
+    ck_assert_int_eq(locus_pool_add(pool, &member, 1, LOCUS_POOL_START_ZERO, 0, NULL),
+                     LOCUS_OK);
+    for (int i = 0; i < 3; i++) {
+        redis_server_cli(&server, "client kill type normal");
+        ck_assert_int_eq(locus_pool_pick(pool, picked), LOCUS_OK);
+    }
+    locus_pool_get_stats(pool, &stats);
+    ck_assert_uint_eq(stats.connects, 4);
+    locus_pool_close(pool);
+}
+END_TEST
+
+START_TEST(a_server_that_dies_does_not_kill_the_caller)
+{
+    struct redis_server mortal;
+    const char *const member = "a";
+    char picked[LOCUS_POOL_MEMBER_SIZE];
+
+    signal(SIGPIPE, SIG_DFL);
+    ck_assert(start_tls_server(&mortal, "right"));
+    struct locus_pool *pool = open_at("rediss", "localhost", mortal.port, 200 * MS);
+    ck_assert_int_eq(locus_pool_add(pool, &member, 1, LOCUS_POOL_START_ZERO, 0, NULL),
+                     LOCUS_OK);
+    redis_server_kill(&mortal);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_ne(locus_pool_pick(pool, picked), LOCUS_OK);
+    }
+    locus_pool_close(pool);
+    redis_server_stop(&mortal);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("tls");
+    TCase *tc = suite_case(s, "tls");
+
+    tcase_add_loop_test(tc, picks_and_lists_go_over_tls, 0, 2);
+    tcase_add_test(tc, a_certificate_of_an_unknown_authority_is_refused);
+    tcase_add_test(tc, a_certificate_for_another_name_is_refused);
+    tcase_add_test(tc, plain_and_tls_do_not_mix);
+    tcase_add_test(tc, a_silent_server_does_not_hold_a_caller);
+    tcase_add_test(tc, a_connection_that_was_cut_is_made_anew);
+    tcase_add_test(tc, a_server_that_dies_does_not_kill_the_caller);
+    return s;
+}
+
+/* NULL: everything is there. */
+static const char *missing(void)
+{
+    struct locus_pool *pool;
+    char why[200] = "";
+
+    if (locus_pool_open("rediss://localhost", "tls", NULL, &pool, why, sizeof(why)) !=
+        LOCUS_OK) {
+        return "this build has no TLS";
+    }
+    locus_pool_close(pool);
+    if (!redis_server_installed()) {
+        return "no redis-server";
+    }
+    if (system("command -v openssl >/dev/null 2>&1") != 0) {
+        return "no openssl";
+    }
+    struct redis_server plain;
+    bool able = redis_server_start(&plain, 0, NULL) &&
+                strstr(redis_server_cli(&plain, "config get tls-port"), "tls") != NULL;
+    redis_server_stop(&plain);
+    return able ? NULL : "this redis-server has no TLS";
+}
+
+int main(void)
+{
+    const char *lack = missing();
+    char command[64];
+
+    if (lack != NULL) {
+        printf("1..0 # SKIP %s\n", lack);
+        return EXIT_SUCCESS;
+    }
+    int code = EXIT_FAILURE;
+    if (!make_folder() || !start_tls_server(&server, "right") ||
+        !start_tls_server(&stranger, "other")) {
+        printf("Bail out! cannot make certificates or start a server with them\n");
+    } else {
+        trust("ca.pem");
+        code = suite_run(suite());
+    }
+    redis_server_stop(&server);
+    redis_server_stop(&stranger);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command) == 0 ? code : EXIT_FAILURE;
+}
