@@ -350,10 +350,8 @@ static void find_hot(struct replay *replay)
     }
     for (size_t i = 0; i < report->hot_count; i++) {
         struct hot_destination *hot = &report->hot[i];
-        const struct interned_key *key =
-            &replay->session.source.destinations.keys[hot->number];
-        trace_key_text(replay->session.trace, key->family, &key->key, hot->name,
-                       sizeof(hot->name));
+        arrivals_destination_text(&replay->session.source, hot->number, hot->name,
+                                  sizeof(hot->name));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorting moves 16 bytes per record, not 64: pairs of start and place are sorted by radix
+ * Sorting moves 16 bytes per record, not 40: pairs of start and place are sorted by radix
  * (stable, and linear in the number of records), only over the bytes in which the starts
  * differ at all. Logs that are in order already, and those that we wrote, cost one compare
  * per record.
@@ -16,8 +16,8 @@
 
 enum {
     MEMORY_MIN = 64 << 10,
-    /* In memory a record takes its own 64 bytes and two pairs. */
-    BYTES_EACH = sizeof(struct record) + 32,
+    /* In memory a record takes its own 40 bytes and two pairs. */
+    BYTES_EACH = sizeof(struct numbered_record) + 32,
     MERGE_BUFFER_MIN = 64, /* records per run; below that, seeks would rule */
 };
 
@@ -30,13 +30,13 @@ struct pair {
 struct run {
     uint64_t first, count; /* in records */
     uint64_t read;         /* of count, so far */
-    struct record *buffer;
+    struct numbered_record *buffer;
     size_t at, held; /* of the buffer */
 };
 
 struct sorter {
     size_t capacity; /* records that memory may hold */
-    struct record *records;
+    struct numbered_record *records;
     size_t count, allocated;
     struct pair *order; /* NULL: records are in order as they lie */
     bool sorted;        /* so far */
@@ -48,7 +48,7 @@ struct sorter {
     struct run *runs;
     size_t run_count, run_capacity;
 
-    struct record *merge_memory;
+    struct numbered_record *merge_memory;
     size_t *heap; /* numbers of runs; the least record is on top */
     size_t heap_count;
 };
@@ -232,7 +232,8 @@ static bool order_records(struct sorter *sorter)
 }
 
 /* What memory holds, in order, from the next-th on. */
-static size_t take_sorted(struct sorter *sorter, struct record *batch, size_t capacity)
+static size_t take_sorted(struct sorter *sorter, struct numbered_record *batch,
+                          size_t capacity)
 {
     size_t left = sorter->count - sorter->next;
     size_t take = left < capacity ? left : capacity;
@@ -266,7 +267,7 @@ static bool add_run(struct sorter *sorter, uint64_t count)
     sorter->runs[sorter->run_count++] =
         (struct run){.first = sorter->file_records, .count = count};
     sorter->file_records += count;
-    sorter->spilled_bytes += count * sizeof(struct record);
+    sorter->spilled_bytes += count * sizeof(struct numbered_record);
     return true;
 }
 
@@ -274,7 +275,7 @@ static bool add_run(struct sorter *sorter, uint64_t count)
 static bool spill(struct sorter *sorter)
 {
     enum { CHUNK = 512 };
-    struct record chunk[CHUNK];
+    struct numbered_record chunk[CHUNK];
     size_t got;
 
     if (sorter->fd < 0 && (sorter->fd = open_temporary()) < 0) {
@@ -306,7 +307,7 @@ static bool grow(struct sorter *sorter)
     if (wanted > sorter->capacity) {
         wanted = sorter->capacity;
     }
-    struct record *grown = realloc(sorter->records, wanted * sizeof(*grown));
+    struct numbered_record *grown = realloc(sorter->records, wanted * sizeof(*grown));
     if (grown == NULL) {
         return no_memory();
     }
@@ -315,7 +316,7 @@ static bool grow(struct sorter *sorter)
     return true;
 }
 
-bool sorter_add(struct sorter *sorter, const struct record *record)
+bool sorter_add(struct sorter *sorter, const struct numbered_record *record)
 {
     if (sorter->count == sorter->allocated) {
         bool full = sorter->count == sorter->capacity;
@@ -341,9 +342,10 @@ static bool refill(struct sorter *sorter, struct run *run, size_t each)
     if (take == 0) {
         return true;
     }
-    uint64_t offset = (run->first + run->read) * sizeof(struct record);
+    uint64_t offset = (run->first + run->read) * sizeof(struct numbered_record);
     run->read += take;
-    return read_at(sorter->fd, run->buffer, take * sizeof(struct record), offset);
+    return read_at(sorter->fd, run->buffer, take * sizeof(struct numbered_record),
+                   offset);
 }
 
 /* Runs are in the order of adding, so that the lower number goes first among equals. */
@@ -415,8 +417,8 @@ static bool start_merge(struct sorter *sorter, size_t first, size_t count)
     return true;
 }
 
-static ssize_t take_merged(struct sorter *sorter, size_t each, struct record *batch,
-                           size_t capacity)
+static ssize_t take_merged(struct sorter *sorter, size_t each,
+                           struct numbered_record *batch, size_t capacity)
 {
     size_t taken = 0;
 
@@ -440,7 +442,7 @@ static ssize_t take_merged(struct sorter *sorter, size_t each, struct record *ba
 static bool merge_into(struct sorter *sorter, size_t first, size_t count, int fd)
 {
     enum { CHUNK = 512 };
-    struct record chunk[CHUNK];
+    struct numbered_record chunk[CHUNK];
     size_t each = merge_each(sorter, count);
     ssize_t got;
 
@@ -478,7 +480,7 @@ static bool merge_pass(struct sorter *sorter, size_t fan_in)
         sorter->runs[kept++] = (struct run){.first = first, .count = records};
         first += records;
     }
-    sorter->spilled_bytes += first * sizeof(struct record);
+    sorter->spilled_bytes += first * sizeof(struct numbered_record);
     sorter->run_count = kept;
     close(sorter->fd);
     sorter->fd = fd;
@@ -513,7 +515,8 @@ bool sorter_rewind(struct sorter *sorter)
     return sorter->fd < 0 || start_merge(sorter, 0, sorter->run_count);
 }
 
-ssize_t sorter_next(struct sorter *sorter, struct record *batch, size_t capacity)
+ssize_t sorter_next(struct sorter *sorter, struct numbered_record *batch,
+                    size_t capacity)
 {
     if (sorter->fd < 0) {
         return (ssize_t)take_sorted(sorter, batch, capacity);
