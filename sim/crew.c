@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 8 };
+/* Threads wake each other for half a ring at a time, since on a busy machine every wake-up
+ * is a switch. */
+enum { SLOTS = 8, HALF = SLOTS / 2 };
 
 struct slot {
     struct arrival *arrivals; /* ARRIVAL_BATCH of them */
@@ -56,7 +58,9 @@ static void batch_done(struct worker *worker)
 
     pthread_mutex_lock(&ring->lock);
     worker->tail++;
-    pthread_cond_signal(&ring->freed);
+    if (ring->head - worker->tail == HALF) {
+        pthread_cond_signal(&ring->freed);
+    }
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -105,8 +109,11 @@ static uint64_t slowest(const struct ring *ring)
 static struct slot *wait_for_room(struct ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
-    while (ring->head - slowest(ring) == SLOTS) {
-        pthread_cond_wait(&ring->freed, &ring->lock);
+    if (ring->head - slowest(ring) == SLOTS) {
+        pthread_cond_broadcast(&ring->filled);
+        while (ring->head - slowest(ring) > HALF) {
+            pthread_cond_wait(&ring->freed, &ring->lock);
+        }
     }
     pthread_mutex_unlock(&ring->lock);
     return &ring->slots[ring->head % SLOTS];
@@ -120,7 +127,9 @@ static void publish(struct ring *ring, bool close)
     } else {
         ring->head++;
     }
-    pthread_cond_broadcast(&ring->filled);
+    if (ring->closed || ring->head % HALF == 0) {
+        pthread_cond_broadcast(&ring->filled);
+    }
     pthread_mutex_unlock(&ring->lock);
 }
 
