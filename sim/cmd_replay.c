@@ -201,7 +201,6 @@ static int make_engine(struct replay *replay, size_t i)
         .seed = args->setup.seed,
         .servers = &replay->setup.servers,
         .tcpfin_ns = args->setup.tcpfin_ns,
-        .udp_ns = args->setup.udp_ns,
         .cache = replay->setup.cache,
         .phases = true,
         .interval_ns = args->interval_ns,
