@@ -43,6 +43,7 @@ struct engine {
 
     const struct arrival_batch *batch; /* while it runs */
     size_t next_departure;             /* of the batch */
+    size_t arrival;                    /* of the batch, now */
     uint32_t *open;                    /* handle by slot, NOT_OPEN: refused */
     size_t open_count;                 /* room */
     struct found *found;               /* by time */
@@ -131,10 +132,14 @@ static uint64_t next_found_ns(const struct engine *e)
     return e->next_found < e->found_count ? e->found[e->next_found].at_ns : LOCUS_NEVER;
 }
 
+/* LOCUS_NEVER: not before the arrival that is now. */
 static uint64_t next_planned_ns(const struct engine *e)
 {
-    return e->next_departure < e->batch->departure_count
-               ? e->batch->departures[e->next_departure].at_ns
+    const struct arrival_batch *batch = e->batch;
+
+    return e->next_departure < batch->departure_count &&
+                   batch->departures[e->next_departure].before <= e->arrival
+               ? batch->departures[e->next_departure].at_ns
                : LOCUS_NEVER;
 }
 
@@ -407,8 +412,7 @@ static int advance(struct engine *e, uint64_t now_ns)
         }
     }
     e->next_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
-    e->next_ns = earlier(e->next_ns, next_gone_ns(e));
-    e->next_ns = earlier(e->next_ns, earlier(next_planned_ns(e), next_found_ns(e)));
+    e->next_ns = earlier(e->next_ns, earlier(next_gone_ns(e), next_found_ns(e)));
     return LOCUS_OK;
 }
 
@@ -495,21 +499,21 @@ int engine_run(struct engine *engine, const struct arrival_batch *batch)
 
     engine->batch = batch;
     engine->next_departure = 0;
-    engine->next_ns = 0; /* until advance() has seen what the batch brings */
     for (size_t i = 0; status == LOCUS_OK && i < batch->count; i++) {
         const struct arrival *a = &batch->arrivals[i];
         if (i + PREFETCH_AHEAD < batch->count &&
             a[PREFETCH_AHEAD].destination < r->contact_count) {
             __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
         }
-        if (a->start_ns >= engine->next_ns) {
+        engine->arrival = i;
+        if (a->start_ns >= engine->next_ns || next_planned_ns(engine) != LOCUS_NEVER) {
             status = advance(engine, a->start_ns);
         }
         if (status == LOCUS_OK) {
             status = arrive(engine, a);
         }
-        engine->next_ns = earlier(engine->next_ns, next_planned_ns(engine));
     }
+    engine->arrival = batch->count;
     return status == LOCUS_OK ? run_rest(engine) : status;
 }
 

@@ -20,21 +20,24 @@
 /* The FIN of a TCP connection, the end of a UDP flow. */
 struct planned_departure {
     uint64_t at_ns;
-    uint32_t slot;
-    bool udp;
+    uint32_t slot : 31;
+    uint32_t udp : 1;
+    uint32_t before; /* the batch's arrival that it comes in front of, or their count */
 };
 
 struct arrival_batch {
     struct arrival *arrivals;
     size_t count;
-    struct planned_departure *departures; /* by time; at equal times before arrivals */
+    struct planned_departure *departures; /* by time */
     size_t departure_count, departure_capacity;
     uint32_t slot_count; /* slots are below it */
 };
 
 struct plan {
-    struct departures queue; /* payload: 2 * slot + is UDP */
-    uint32_t *idle;          /* slots that are free again */
+    struct departures queue; /* those after the batch; payload: 2 * slot + is UDP */
+    struct timed *due, *spare;
+    size_t due_count, due_capacity;
+    uint32_t *idle; /* slots that are free again */
     uint32_t idle_count, slot_count, slot_capacity;
     uint64_t udp_ns; /* how long a flow counts after its last packet */
 };

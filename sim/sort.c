@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorting moves 16 bytes per record, not 40: pairs of start and place are sorted by radix
- * (stable, and linear in the number of records), only over the bytes in which the starts
- * differ at all. Logs that are in order already, and those that we wrote, cost one compare
+ * Sorting moves 16 bytes per record, not 40: pairs of start and place. Logs that are in order already, and those that we wrote, cost one compare
  * per record.
  */
 #include "sort.h"
@@ -14,16 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "radix.h"
+
 enum {
     MEMORY_MIN = 64 << 10,
     /* In memory a record takes its own 40 bytes and two pairs. */
     BYTES_EACH = sizeof(struct numbered_record) + 32,
     MERGE_BUFFER_MIN = 64, /* records per run; below that, seeks would rule */
-};
-
-struct pair {
-    uint64_t start_ns;
-    uint64_t index;
 };
 
 /* Part of the temporary file, in order, and what is read of it. */
@@ -38,8 +33,8 @@ struct sorter {
     size_t capacity; /* records that memory may hold */
     struct numbered_record *records;
     size_t count, allocated;
-    struct pair *order; /* NULL: records are in order as they lie */
-    bool sorted;        /* so far */
+    struct timed *order; /* NULL: records are in order as they lie */
+    bool sorted;         /* so far */
     size_t next;
 
     int fd; /* -1: nothing spilled */
@@ -179,53 +174,21 @@ void sorter_destroy(struct sorter *sorter)
     free(sorter);
 }
 
-/* One counting pass over the byte at shift. */
-static void radix_pass(const struct pair *from, struct pair *to, size_t count,
-                       unsigned shift, const size_t counts[256])
-{
-    size_t places[256];
-    size_t sum = 0;
-
-    for (size_t digit = 0; digit < 256; digit++) {
-        places[digit] = sum;
-        sum += counts[digit];
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[places[from[i].start_ns >> shift & 255]++] = from[i];
-    }
-}
-
 static bool order_records(struct sorter *sorter)
 {
     size_t count = sorter->count;
-    size_t(*counts)[256] = calloc(8, sizeof(*counts));
-    struct pair *pairs = malloc(count * sizeof(*pairs));
-    struct pair *spare = malloc(count * sizeof(*spare));
+    struct timed *pairs = malloc(count * sizeof(*pairs));
+    struct timed *spare = malloc(count * sizeof(*spare));
 
-    if (counts == NULL || pairs == NULL || spare == NULL) {
-        free(counts);
+    if (pairs == NULL || spare == NULL) {
         free(pairs);
         free(spare);
         return no_memory();
     }
     for (size_t i = 0; i < count; i++) {
-        uint64_t start_ns = sorter->records[i].start_ns;
-        pairs[i] = (struct pair){start_ns, i};
-        for (unsigned digit = 0; digit < 8; digit++) {
-            counts[digit][start_ns >> (8 * digit) & 255]++;
-        }
+        pairs[i] = (struct timed){sorter->records[i].start_ns, i};
     }
-    for (unsigned digit = 0; digit < 8; digit++) {
-        /* A byte that all starts share orders nothing. */
-        if (counts[digit][pairs[0].start_ns >> (8 * digit) & 255] == count) {
-            continue;
-        }
-        radix_pass(pairs, spare, count, 8 * digit, counts[digit]);
-        struct pair *swap = pairs;
-        pairs = spare;
-        spare = swap;
-    }
-    free(counts);
+    radix_sort(&pairs, &spare, count);
     free(spare);
     sorter->order = pairs;
     return true;
@@ -244,9 +207,9 @@ static size_t take_sorted(struct sorter *sorter, struct numbered_record *batch,
     if (sorter->order == NULL) {
         memcpy(batch, sorter->records + sorter->next, take * sizeof(*batch));
     } else {
-        const struct pair *order = sorter->order + sorter->next;
+        const struct timed *order = sorter->order + sorter->next;
         for (size_t i = 0; i < take; i++) {
-            batch[i] = sorter->records[order[i].index];
+            batch[i] = sorter->records[order[i].what];
         }
     }
     sorter->next += take;
