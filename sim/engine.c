@@ -50,8 +50,8 @@ struct engine {
     size_t found_count, next_found;
     struct inactive_queue inactive;
 
-    uint64_t next_ns; /* nothing of its own happens before */
     uint64_t tick_ns, event_ns, interval_ns;
+    uint64_t due_ns;                /* the earliest of them */
     size_t event;                   /* the next one */
     uint64_t last_ns;               /* of the departures so far */
     uint64_t phase_ns;              /* when the phase began */
@@ -167,13 +167,13 @@ static int close_one(struct engine *e, uint32_t handle, bool udp, uint64_t at_ns
 static int close_planned(struct engine *e)
 {
     const struct planned_departure *d = &e->batch->departures[e->next_departure++];
-    uint32_t handle = e->open[d->slot];
+    uint32_t handle = e->open[d->slot_udp >> 1];
 
     if (handle == NOT_OPEN) {
         return LOCUS_OK;
     }
     e->last_ns = d->at_ns;
-    return close_one(e, handle, d->udp, d->at_ns);
+    return close_one(e, handle, d->slot_udp & 1, d->at_ns);
 }
 
 static int close_found(struct engine *e)
@@ -391,29 +391,38 @@ static void run_interval(struct engine *e)
     e->interval_ns = add_time(e->interval_ns, e->config.interval_ns);
 }
 
+static void find_due(struct engine *e)
+{
+    e->due_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
+}
+
+static int run_due(struct engine *e)
+{
+    int status = LOCUS_OK;
+
+    if (e->tick_ns == e->due_ns) {
+        run_tick(e);
+    } else if (e->interval_ns == e->due_ns) {
+        run_interval(e);
+    } else {
+        status = run_events(e);
+    }
+    find_due(e);
+    return status;
+}
+
 /* Everything up to and including now_ns but arrivals. */
 static int advance(struct engine *e, uint64_t now_ns)
 {
-    for (;;) {
-        uint64_t due_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
-        int status = depart(e, earlier(now_ns, due_ns));
-        if (status == LOCUS_OK && due_ns > now_ns) {
-            break;
-        }
-        if (status == LOCUS_OK && e->tick_ns == due_ns) {
-            run_tick(e);
-        } else if (status == LOCUS_OK && e->interval_ns == due_ns) {
-            run_interval(e);
-        } else if (status == LOCUS_OK) {
-            status = run_events(e);
-        }
-        if (status != LOCUS_OK) {
-            return status;
+    int status = LOCUS_OK;
+
+    while (status == LOCUS_OK && e->due_ns <= now_ns) {
+        status = depart(e, e->due_ns);
+        if (status == LOCUS_OK) {
+            status = run_due(e);
         }
     }
-    e->next_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
-    e->next_ns = earlier(e->next_ns, earlier(next_gone_ns(e), next_found_ns(e)));
-    return LOCUS_OK;
+    return status == LOCUS_OK ? depart(e, now_ns) : status;
 }
 
 /* ---- arrivals -------------------------------------------------------------------- */
@@ -483,7 +492,7 @@ static int run_rest(struct engine *e)
 
     while (status == LOCUS_OK && e->next_departure < batch->departure_count) {
         const struct planned_departure *d = &batch->departures[e->next_departure];
-        if (e->open[d->slot] == NOT_OPEN) {
+        if (e->open[d->slot_udp >> 1] == NOT_OPEN) {
             e->next_departure++;
         } else {
             status = advance(e, d->at_ns);
@@ -506,9 +515,7 @@ int engine_run(struct engine *engine, const struct arrival_batch *batch)
             __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
         }
         engine->arrival = i;
-        if (a->start_ns >= engine->next_ns || next_planned_ns(engine) != LOCUS_NEVER) {
-            status = advance(engine, a->start_ns);
-        }
+        status = advance(engine, a->start_ns);
         if (status == LOCUS_OK) {
             status = arrive(engine, a);
         }
@@ -695,6 +702,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
                                                    : LOCUS_NEVER;
     e->interval_ns = config->interval != NULL ? config->interval_ns : LOCUS_NEVER;
     e->tick_ns = locus_tick_due(e->svc);
+    find_due(e);
     *out = e;
     return LOCUS_OK;
 }

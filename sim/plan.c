@@ -150,8 +150,7 @@ static bool place(struct plan *plan, struct arrival_batch *batch)
         }
         batch->departures[i] = (struct planned_departure){
             .at_ns = due->at_ns,
-            .slot = payload >> 1 & INT32_MAX,
-            .udp = payload & 1,
+            .slot_udp = payload,
             .before = (uint32_t)(at > own ? at : own),
         };
         plan->idle[plan->idle_count++] = payload >> 1;

@@ -20,8 +20,7 @@
 /* The FIN of a TCP connection, the end of a UDP flow. */
 struct planned_departure {
     uint64_t at_ns;
-    uint32_t slot : 31;
-    uint32_t udp : 1;
+    uint32_t slot_udp; /* 2 * slot + is UDP */
     uint32_t before; /* the batch's arrival that it comes in front of, or their count */
 };
 
