@@ -17,6 +17,7 @@ struct arrival {
     uint64_t bytes;
     struct locus_request request;
     uint32_t destination; /* dense number, in order of first appearance */
+    uint32_t slot; /* which no other connection has until it departs; see plan.h */
     bool udp;
 };
 

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "departures.h"
 #include "options.h"
 
 __extension__ typedef unsigned __int128 figure_time;
+
+enum { PREFETCH_AHEAD = 16 };
 
 static bool split_prefix(const char *text, const char *prefix, const char **rest)
 {
@@ -62,7 +63,7 @@ static uint64_t as_time(double ns)
 }
 
 static uint64_t model_duration(const struct arrival_source *source,
-                               const struct record *r)
+                               const struct numbered_record *r)
 {
     const struct duration_model *model = &source->options.duration;
 
@@ -126,7 +127,8 @@ static bool chosen(enum proto_choice choice, uint8_t proto)
     return false;
 }
 
-static uint64_t start_time(struct arrival_source *source, const struct record *r)
+static uint64_t start_time(const struct arrival_source *source,
+                           const struct numbered_record *r)
 {
     uint64_t start_ns =
         r->start_ns > source->first_ns ? r->start_ns - source->first_ns : 0;
@@ -138,7 +140,18 @@ static uint64_t start_time(struct arrival_source *source, const struct record *r
     return start_ns;
 }
 
-static bool convert(struct arrival_source *source, const struct record *r,
+static uint32_t arrival_number(struct arrival_source *source, uint32_t trace_number)
+{
+    struct arrival_destination *destination = &source->destinations[trace_number];
+
+    if (destination->number == NO_DESTINATION) {
+        destination->number = source->number_count;
+        source->numbers[source->number_count++] = trace_number;
+    }
+    return destination->number;
+}
+
+static void convert(struct arrival_source *source, const struct numbered_record *r,
                     struct arrival *a)
 {
     struct arrival_counts *counts = &source->counts;
@@ -157,33 +170,54 @@ static bool convert(struct arrival_source *source, const struct record *r,
     counts->without_bytes += (r->flags & RECORD_HAS_BYTES) == 0;
     a->bytes = r->bytes;
     a->udp = r->proto == PROTO_UDP;
-    a->request.dst = service_key(source->family, r->dst_family, &r->dst);
-    a->request.src = service_key(source->family, r->src_family, &r->src);
+    a->request.dst = source->destinations[r->dst].key;
+    a->request.src = source->clients[r->src != NO_CLIENT ? r->src : source->nobody];
     a->request.src_port = r->src_port;
-    a->destination = intern_id(&source->destinations, r->dst_family, &r->dst);
+    a->destination = arrival_number(source, r->dst);
     counts->arrivals++;
-    return a->destination != INTERN_NONE;
+}
+
+static int make_tables(struct arrival_source *source)
+{
+    const struct keyset *destinations = &trace_keys(source->trace)->destinations;
+    const struct keyset *clients = &trace_keys(source->trace)->clients;
+    static const union locus_key zero;
+
+    source->nobody = (uint32_t)clients->count;
+    source->records = malloc(ARRIVAL_BATCH * sizeof(*source->records));
+    source->destinations =
+        malloc((destinations->count + 1) * sizeof(*source->destinations));
+    source->numbers = malloc((destinations->count + 1) * sizeof(*source->numbers));
+    source->clients = malloc((clients->count + 1) * sizeof(*source->clients));
+    if (source->records == NULL || source->destinations == NULL ||
+        source->numbers == NULL || source->clients == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    for (size_t i = 0; i < destinations->count; i++) {
+        const struct keyset_entry *e = &destinations->entries[i];
+        source->destinations[i] = (struct arrival_destination){
+            .key = service_key(source->family, e->family, &e->key),
+            .number = NO_DESTINATION,
+        };
+    }
+    for (size_t i = 0; i < clients->count; i++) {
+        const struct keyset_entry *e = &clients->entries[i];
+        source->clients[i] = service_key(source->family, e->family, &e->key);
+    }
+    source->clients[source->nobody] = service_key(source->family, 0, &zero);
+    return LOCUS_OK;
 }
 
 int arrivals_open(struct arrival_source *source, struct trace *trace,
                   const struct arrival_options *options)
 {
-    uint64_t seed[2] = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
-
-    /* Without entropy the fixed seed does: it protects speed, never results. */
-    if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) < 0) {
-        seed[0] ^= options->seed;
-    }
     memset(source, 0, sizeof(*source));
     source->trace = trace;
     source->options = *options;
     source->family = trace_summary(trace)->all_ipv4 ? LOCUS_IPV4 : LOCUS_NAME;
     source->first_ns = trace_summary(trace)->first_ns;
-    source->records = malloc(ARRIVAL_BATCH * sizeof(*source->records));
-    if (source->records == NULL ||
-        intern_init(&source->destinations, seed) != LOCUS_OK) {
-        free(source->records);
-        source->records = NULL;
+    if (make_tables(source) != LOCUS_OK) {
+        arrivals_close(source);
         return LOCUS_ENOMEM;
     }
     return LOCUS_OK;
@@ -192,7 +226,10 @@ int arrivals_open(struct arrival_source *source, struct trace *trace,
 void arrivals_close(struct arrival_source *source)
 {
     free(source->records);
-    intern_fini(&source->destinations);
+    free(source->destinations);
+    free(source->numbers);
+    free(source->clients);
+    memset(source, 0, sizeof(*source));
 }
 
 ssize_t arrivals_next(struct arrival_source *source, struct arrival *batch)
@@ -200,22 +237,33 @@ ssize_t arrivals_next(struct arrival_source *source, struct arrival *batch)
     ssize_t used = 0;
 
     while (used == 0) {
-        ssize_t got = trace_next(source->trace, source->records, ARRIVAL_BATCH);
+        ssize_t got =
+            trace_next_numbered(source->trace, source->records, ARRIVAL_BATCH);
         if (got <= 0) {
             return got;
         }
         for (ssize_t i = 0; i < got; i++) {
-            const struct record *r = &source->records[i];
-            if (!chosen(source->options.proto, r->proto)) {
+            const struct numbered_record *r = &source->records[i];
+            if (i + PREFETCH_AHEAD < got) {
+                __builtin_prefetch(&source->destinations[r[PREFETCH_AHEAD].dst], 1);
+            }
+            if (chosen(source->options.proto, r->proto)) {
+                convert(source, r, &batch[used++]);
+            } else {
                 source->counts.other_protocols++;
-            } else if (!convert(source, r, &batch[used++])) {
-                fprintf(stderr, "locus: out of memory for %u destinations\n",
-                        source->destinations.count);
-                return -1;
             }
         }
     }
     return used;
+}
+
+void arrivals_destination_text(const struct arrival_source *source, uint32_t number,
+                               char *text, size_t size)
+{
+    const struct keyset_entry *e =
+        &trace_keys(source->trace)->destinations.entries[source->numbers[number]];
+
+    trace_key_text(source->trace, e->family, &e->key, text, size);
 }
 
 bool arrivals_rewind(struct arrival_source *source)

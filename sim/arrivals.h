@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "arrival.h"
-#include "intern.h"
 #include "trace.h"
 
 /* How long a record without a duration lasts. */
@@ -44,14 +43,26 @@ struct arrival_counts {
     uint64_t last_ns;
 };
 
+/* A key of the trace as the services see it. */
+struct arrival_destination {
+    union locus_key key;
+    uint32_t number; /* in order of first arrival; NO_DESTINATION: not seen yet */
+};
+
+#define NO_DESTINATION UINT32_MAX
+
 struct arrival_source {
     struct trace *trace; /* borrowed */
     struct arrival_options options;
     enum locus_family family; /* of the services: IPv4 if every destination is */
     uint64_t first_ns;
-    struct intern destinations;
+    struct arrival_destination *destinations; /* by the trace's number */
+    union locus_key *clients;                 /* the same; the last one is nobody */
+    uint32_t nobody;
+    uint32_t *numbers; /* the trace's, by number of arrival */
+    uint32_t number_count;
     struct arrival_counts counts; /* of this pass */
-    struct record *records;
+    struct numbered_record *records;
 };
 
 enum { ARRIVAL_BATCH = 1024 };
@@ -61,6 +72,9 @@ int arrivals_open(struct arrival_source *source, struct trace *trace,
 void arrivals_close(struct arrival_source *source);
 /* Up to ARRIVAL_BATCH; 0 at the end; -1 after an error that was said on stderr. */
 ssize_t arrivals_next(struct arrival_source *source, struct arrival *batch);
+/* What a person calls the destination of that number. */
+void arrivals_destination_text(const struct arrival_source *source, uint32_t number,
+                               char *text, size_t size);
 /* Back to the first. false after an error said on stderr. */
 bool arrivals_rewind(struct arrival_source *source);
 

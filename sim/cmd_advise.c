@@ -272,7 +272,6 @@ static int make_engine(struct advise *advise, struct candidate *c, struct engine
         .seed = advise->args.setup.seed,
         .servers = &c->servers,
         .tcpfin_ns = advise->args.setup.tcpfin_ns,
-        .udp_ns = advise->args.setup.udp_ns,
         .cache = advise->setup.cache,
     };
     int status = engine_create(&config, out);

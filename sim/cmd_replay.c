@@ -327,7 +327,6 @@ static int make_engine(struct replay *replay, size_t i)
         .seed = args->setup.seed,
         .servers = &replay->setup.servers,
         .tcpfin_ns = args->setup.tcpfin_ns,
-        .udp_ns = args->setup.udp_ns,
         .pool_uri = args->pool_uri,
         .error = replay->errors[i],
         .cache = replay->setup.cache,
@@ -485,10 +484,8 @@ static void find_hot(struct replay *replay)
     }
     for (size_t i = 0; i < report->hot_count; i++) {
         struct hot_destination *hot = &report->hot[i];
-        const struct interned_key *key =
-            &replay->session.source.destinations.keys[hot->number];
-        trace_key_text(replay->session.trace, key->family, &key->key, hot->name,
-                       sizeof(hot->name));
+        arrivals_destination_text(&replay->session.source, hot->number, hot->name,
+                                  sizeof(hot->name));
     }
 }
 

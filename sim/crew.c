@@ -8,18 +8,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 8 };
-
-struct slot {
-    struct arrival *arrivals; /* ARRIVAL_BATCH of them */
-    size_t count;
-};
+/* Threads wake each other for half a ring at a time, since on a busy machine every wake-up
+ * is a switch. */
+enum { SLOTS = 8, HALF = SLOTS / 2 };
 
 struct ring {
     pthread_mutex_t lock;
     pthread_cond_t filled; /* head grew, or closed */
     pthread_cond_t freed;  /* some tail grew */
-    struct slot slots[SLOTS];
+    struct arrival_batch slots[SLOTS];
     uint64_t head; /* batches written */
     bool closed;   /* no more will come */
     bool failed;   /* a member has: no more need come */
@@ -35,10 +32,10 @@ struct worker {
 };
 
 /* The next batch for this worker; NULL when there will be none. */
-static const struct slot *wait_for_batch(struct worker *worker)
+static const struct arrival_batch *wait_for_batch(struct worker *worker)
 {
     struct ring *ring = worker->ring;
-    const struct slot *slot = NULL;
+    const struct arrival_batch *slot = NULL;
 
     pthread_mutex_lock(&ring->lock);
     while (worker->tail == ring->head && !ring->closed) {
@@ -58,7 +55,9 @@ static void batch_done(struct worker *worker)
     pthread_mutex_lock(&ring->lock);
     worker->tail++;
     ring->failed = ring->failed || worker->member->status != LOCUS_OK;
-    pthread_cond_signal(&ring->freed);
+    if (ring->head - worker->tail == HALF) {
+        pthread_cond_signal(&ring->freed);
+    }
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -76,12 +75,12 @@ static void *work(void *arg)
 {
     struct worker *worker = arg;
     struct crew_member *member = worker->member;
-    const struct slot *slot;
+    const struct arrival_batch *slot;
 
     member->status = LOCUS_OK;
     while ((slot = wait_for_batch(worker)) != NULL) {
         if (member->status == LOCUS_OK) {
-            member->status = engine_run(member->engine, slot->arrivals, slot->count);
+            member->status = engine_run(member->engine, slot);
         }
         batch_done(worker);
     }
@@ -105,11 +104,14 @@ static uint64_t slowest(const struct ring *ring)
 }
 
 /* NULL: a member has failed. */
-static struct slot *wait_for_room(struct ring *ring)
+static struct arrival_batch *wait_for_room(struct ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
-    while (ring->head - slowest(ring) == SLOTS) {
-        pthread_cond_wait(&ring->freed, &ring->lock);
+    if (ring->head - slowest(ring) == SLOTS) {
+        pthread_cond_broadcast(&ring->filled);
+        while (ring->head - slowest(ring) > HALF) {
+            pthread_cond_wait(&ring->freed, &ring->lock);
+        }
     }
     bool failed = ring->failed;
     pthread_mutex_unlock(&ring->lock);
@@ -124,29 +126,51 @@ static void publish(struct ring *ring, bool close)
     } else {
         ring->head++;
     }
-    pthread_cond_broadcast(&ring->filled);
+    if (ring->closed || ring->head % HALF == 0) {
+        pthread_cond_broadcast(&ring->filled);
+    }
     pthread_mutex_unlock(&ring->lock);
 }
 
-static int read_all(struct ring *ring, struct arrival_source *source,
+static int no_memory(void)
+{
+    fprintf(stderr, "locus: out of memory for open connections\n");
+    return -1;
+}
+
+static int read_all(struct ring *ring, struct arrival_source *source, struct plan *plan,
                     const volatile int *stop,
                     void (*progress)(void *arg, uint64_t arrivals), void *progress_arg)
 {
     while (stop == NULL || *stop == 0) {
-        struct slot *slot = wait_for_room(ring);
+        struct arrival_batch *slot = wait_for_room(ring);
         if (slot == NULL) {
             return 0;
         }
         ssize_t got = arrivals_next(source, slot->arrivals);
-        if (got <= 0) {
-            return (int)got;
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
         }
         slot->count = (size_t)got;
+        if (plan_batch(plan, slot) != LOCUS_OK) {
+            return no_memory();
+        }
         publish(ring, false);
         if (progress != NULL) {
             progress(progress_arg, source->counts.arrivals);
         }
     }
+    struct arrival_batch *slot = wait_for_room(ring);
+    if (slot == NULL) {
+        return 0;
+    }
+    if (plan_rest(plan, slot) != LOCUS_OK) {
+        return no_memory();
+    }
+    publish(ring, false);
     return 0;
 }
 
@@ -159,6 +183,7 @@ int crew_run(struct arrival_source *source, struct crew_member *members, size_t 
                         .freed = PTHREAD_COND_INITIALIZER};
     struct arrival *arrivals = malloc(SLOTS * ARRIVAL_BATCH * sizeof(*arrivals));
     struct worker *workers = calloc(count, sizeof(*workers));
+    struct plan plan;
     size_t started = 0;
     int result = -1;
 
@@ -166,6 +191,7 @@ int crew_run(struct arrival_source *source, struct crew_member *members, size_t 
         ring.slots[i].arrivals = arrivals + i * ARRIVAL_BATCH;
     }
     ring.workers = workers;
+    plan_init(&plan, source->options.udp_ns);
     while (arrivals != NULL && workers != NULL && started < count) {
         struct worker *worker = &workers[started];
         *worker = (struct worker){.ring = &ring, .member = &members[started]};
@@ -176,7 +202,7 @@ int crew_run(struct arrival_source *source, struct crew_member *members, size_t 
     }
     if (started == count && count > 0) {
         ring.worker_count = count;
-        result = read_all(&ring, source, stop, progress, progress_arg);
+        result = read_all(&ring, source, &plan, stop, progress, progress_arg);
     } else {
         fprintf(stderr, "locus: cannot start %zu threads\n", count);
     }
@@ -184,6 +210,10 @@ int crew_run(struct arrival_source *source, struct crew_member *members, size_t 
     for (size_t i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
     }
+    for (size_t i = 0; i < SLOTS; i++) {
+        free(ring.slots[i].departures);
+    }
+    plan_fini(&plan);
     free(workers);
     free(arrivals);
     return result;

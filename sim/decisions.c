@@ -87,8 +87,7 @@ bool decisions_write(struct decisions *decisions, FILE *out, const char *policy,
         return false;
     }
     while (fread(&d, sizeof(d), 1, spool) == 1) {
-        const struct interned_key *key = &source->destinations.keys[d.destination];
-        trace_key_text(source->trace, key->family, &key->key, name, sizeof(name));
+        arrivals_destination_text(source, d.destination, name, sizeof(name));
         fprintf(out, "%s,%" PRIu64 ",", policy, d.at_ns / 1000);
         csv_text(out, name);
         fprintf(out, ",%s,",

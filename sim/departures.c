@@ -118,7 +118,7 @@ static void cascade(struct departures *queue, unsigned level, unsigned slot,
     }
 }
 
-/* Takes the first entry of a list; it must be the earliest of all. */
+/* Takes the first entry of a list. */
 static void take(struct departures *queue, unsigned level, unsigned slot,
                  struct departure *out)
 {
@@ -134,7 +134,6 @@ static void take(struct departures *queue, unsigned level, unsigned slot,
     entry->next = queue->free;
     queue->free = node;
     queue->count--;
-    queue->base_ns = out->at_ns;
 }
 
 bool departures_pop(struct departures *queue, uint64_t now_ns, struct departure *out)
@@ -156,10 +155,50 @@ bool departures_pop(struct departures *queue, uint64_t now_ns, struct departure 
         }
         if (exact) {
             take(queue, level, slot, out);
+            queue->base_ns = out->at_ns;
             return true;
         }
         cascade(queue, level, slot, now_ns);
     }
     queue->bound_ns = UINT64_MAX;
     return false;
+}
+
+/* Empties a slot that ends by now as far as there is room. */
+static size_t empty_slot(struct departures *queue, unsigned level, unsigned slot,
+                         struct timed *out, size_t room)
+{
+    size_t count = 0;
+
+    while (count < room && (queue->used[level] >> slot & 1) != 0) {
+        struct departure entry;
+        take(queue, level, slot, &entry);
+        out[count++] = (struct timed){entry.at_ns, entry.payload};
+    }
+    return count;
+}
+
+size_t departures_take(struct departures *queue, uint64_t now_ns, struct timed *out,
+                       size_t room)
+{
+    size_t count = 0;
+
+    while (queue->levels != 0 && count < room) {
+        unsigned level = (unsigned)__builtin_ctz(queue->levels);
+        unsigned slot = (unsigned)__builtin_ctzll(queue->used[level]);
+        uint64_t start_ns =
+            slot_start(queue->nodes[queue->head[level][slot]].at_ns, level);
+        uint64_t last_ns = start_ns | (((uint64_t)1 << (DEPARTURE_BITS * level)) - 1);
+        if (start_ns > now_ns) {
+            queue->bound_ns = start_ns;
+            return count;
+        }
+        if (last_ns <= now_ns) {
+            count += empty_slot(queue, level, slot, out + count, room - count);
+        } else {
+            cascade(queue, level, slot, now_ns);
+        }
+    }
+    queue->bound_ns = queue->levels == 0 ? UINT64_MAX : queue->base_ns;
+    return count;
 }

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "radix.h"
+
 enum {
     DEPARTURE_BITS = 6,
     DEPARTURE_SLOTS = 1 << DEPARTURE_BITS,
@@ -47,5 +49,9 @@ int departures_push(struct departures *queue, uint64_t at_ns, uint32_t payload);
 /* Takes the earliest entry if its time is <= now_ns (which must not step back). Entries of
  * equal time come in no particular order, but always in the same one. */
 bool departures_pop(struct departures *queue, uint64_t now_ns, struct departure *out);
+/* Takes some of the entries whose time is <= now_ns, in no particular order, as many as there
+ * is room for; 0 when there are none. For those who sort them themselves. */
+size_t departures_take(struct departures *queue, uint64_t now_ns, struct timed *out,
+                       size_t room);
 
 #endif

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "departures.h"
-
 enum { PREFETCH_AHEAD = 8 };
 
 /* Connections between FIN and oblivion, all for the same time: first in, first out. */
@@ -19,6 +17,14 @@ struct inactive_queue {
     size_t capacity;   /* a power of two, or 0 */
     size_t head, tail; /* counted up; index = & (capacity - 1) */
 };
+
+/* A connection that was there before. */
+struct found {
+    uint64_t at_ns; /* it departs */
+    uint32_t handle;
+};
+
+enum { NOT_OPEN = UINT32_MAX };
 
 struct engine {
     struct engine_config config;
@@ -36,13 +42,19 @@ struct engine {
     struct locus_server_config *specs; /* by server: what it has or comes back with */
     bool thresholds; /* any server has one, so that availability must be asked for */
 
-    struct departures departures; /* payload: 2 * handle + is UDP */
+    const struct arrival_batch *batch; /* while it runs */
+    size_t next_departure;             /* of the batch */
+    size_t arrival;                    /* of the batch, now */
+    uint32_t *open;                    /* handle by slot, NOT_OPEN: refused */
+    size_t open_count;                 /* room */
+    struct found *found;               /* by time */
+    size_t found_count, next_found;
     struct inactive_queue inactive;
 
-    uint64_t next_ns; /* nothing of its own happens before */
     uint64_t tick_ns, event_ns, interval_ns;
+    uint64_t due_ns;                /* the earliest of them */
     size_t event;                   /* the next one */
-    uint64_t last_ns;               /* of all departures of active connections */
+    uint64_t last_ns;               /* of the departures so far */
     uint64_t phase_ns;              /* when the phase began */
     uint64_t expired, forgotten;    /* counted to a phase already */
     uint32_t serving, serving_peak; /* servers in service with a weight; the most */
@@ -132,35 +144,81 @@ static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
     return LOCUS_OK;
 }
 
+static uint64_t next_found_ns(const struct engine *e)
+{
+    return e->next_found < e->found_count ? e->found[e->next_found].at_ns : LOCUS_NEVER;
+}
+
+/* LOCUS_NEVER: not before the arrival that is now. */
+static uint64_t next_planned_ns(const struct engine *e)
+{
+    const struct arrival_batch *batch = e->batch;
+
+    return e->next_departure < batch->departure_count &&
+                   batch->departures[e->next_departure].before <= e->arrival
+               ? batch->departures[e->next_departure].at_ns
+               : LOCUS_NEVER;
+}
+
+static uint64_t next_gone_ns(const struct engine *e)
+{
+    const struct inactive_queue *q = &e->inactive;
+
+    return q->head != q->tail ? q->ring[q->head & (q->capacity - 1)].gone_ns
+                              : LOCUS_NEVER;
+}
+
+static int close_one(struct engine *e, uint32_t handle, bool udp, uint64_t at_ns)
+{
+    recorder_close(&e->recorder, e->numbers[handle], at_ns);
+    if (udp) {
+        int unbound = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
+        offer_loaded(e, handle);
+        return unbound;
+    }
+    int status = locus_conn_move(e->svc, handle, LOCUS_ACTIVE, LOCUS_INACTIVE);
+    return status == LOCUS_OK
+               ? push_inactive(&e->inactive, add_time(at_ns, e->config.tcpfin_ns),
+                               handle)
+               : status;
+}
+
+static int close_planned(struct engine *e)
+{
+    const struct planned_departure *d = &e->batch->departures[e->next_departure++];
+    uint32_t handle = e->open[d->slot_udp >> 1];
+
+    if (handle == NOT_OPEN) {
+        return LOCUS_OK;
+    }
+    e->last_ns = d->at_ns;
+    return close_one(e, handle, d->slot_udp & 1, d->at_ns);
+}
+
+static int close_found(struct engine *e)
+{
+    const struct found *found = &e->found[e->next_found++];
+
+    return close_one(e, found->handle, false, found->at_ns);
+}
+
 static int depart(struct engine *e, uint64_t now_ns)
 {
-    struct inactive_queue *inactive = &e->inactive;
-    struct departure d;
     int status = LOCUS_OK;
 
-    while (status == LOCUS_OK && departures_pop(&e->departures, now_ns, &d)) {
-        uint32_t handle = d.payload >> 1;
-        recorder_close(&e->recorder, e->numbers[handle], d.at_ns);
-        if ((d.payload & 1) != 0) {
-            status = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
-            offer_loaded(e, handle);
-            continue;
-        }
-        status = locus_conn_move(e->svc, handle, LOCUS_ACTIVE, LOCUS_INACTIVE);
-        if (status == LOCUS_OK) {
-            status =
-                push_inactive(inactive, add_time(d.at_ns, e->config.tcpfin_ns), handle);
-        }
-    }
-    while (status == LOCUS_OK && inactive->head != inactive->tail) {
-        const struct inactive *first =
-            &inactive->ring[inactive->head & (inactive->capacity - 1)];
-        if (first->gone_ns > now_ns) {
+    while (status == LOCUS_OK) {
+        uint64_t planned_ns = next_planned_ns(e);
+        uint64_t found_ns = next_found_ns(e);
+        if (earlier(planned_ns, found_ns) > now_ns) {
             break;
         }
-        status = locus_conn_unbind(e->svc, first->handle, LOCUS_INACTIVE);
-        offer_loaded(e, first->handle);
-        inactive->head++;
+        status = planned_ns <= found_ns ? close_planned(e) : close_found(e);
+    }
+    while (status == LOCUS_OK && next_gone_ns(e) <= now_ns) {
+        struct inactive_queue *q = &e->inactive;
+        uint32_t handle = q->ring[q->head++ & (q->capacity - 1)].handle;
+        status = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
+        offer_loaded(e, handle);
     }
     return status;
 }
@@ -360,35 +418,38 @@ static void run_interval(struct engine *e)
     e->interval_ns = add_time(e->interval_ns, e->config.interval_ns);
 }
 
+static void find_due(struct engine *e)
+{
+    e->due_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
+}
+
+static int run_due(struct engine *e)
+{
+    int status = LOCUS_OK;
+
+    if (e->tick_ns == e->due_ns) {
+        run_tick(e);
+    } else if (e->interval_ns == e->due_ns) {
+        run_interval(e);
+    } else {
+        status = run_events(e);
+    }
+    find_due(e);
+    return status;
+}
+
 /* Everything up to and including now_ns but arrivals. */
 static int advance(struct engine *e, uint64_t now_ns)
 {
-    for (;;) {
-        uint64_t due_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
-        int status = depart(e, earlier(now_ns, due_ns));
-        if (status == LOCUS_OK && due_ns > now_ns) {
-            break;
-        }
-        if (status == LOCUS_OK && e->tick_ns == due_ns) {
-            run_tick(e);
-        } else if (status == LOCUS_OK && e->interval_ns == due_ns) {
-            run_interval(e);
-        } else if (status == LOCUS_OK) {
-            status = run_events(e);
-        }
-        if (status != LOCUS_OK) {
-            return status;
+    int status = LOCUS_OK;
+
+    while (status == LOCUS_OK && e->due_ns <= now_ns) {
+        status = depart(e, e->due_ns);
+        if (status == LOCUS_OK) {
+            status = run_due(e);
         }
     }
-    const struct inactive_queue *inactive = &e->inactive;
-    e->next_ns = earlier(earlier(e->tick_ns, e->event_ns), e->interval_ns);
-    e->next_ns = earlier(e->next_ns, e->departures.bound_ns);
-    if (inactive->head != inactive->tail) {
-        e->next_ns =
-            earlier(e->next_ns,
-                    inactive->ring[inactive->head & (inactive->capacity - 1)].gone_ns);
-    }
-    return LOCUS_OK;
+    return status == LOCUS_OK ? depart(e, now_ns) : status;
 }
 
 /* ---- arrivals -------------------------------------------------------------------- */
@@ -415,21 +476,12 @@ static int connect(struct engine *e, const struct arrival *a, struct locus_pick 
     return status;
 }
 
-static int watch(struct engine *e, uint32_t handle, uint64_t until_ns, bool udp)
-{
-    if (until_ns > e->last_ns) {
-        e->last_ns = until_ns;
-    }
-    int status = departures_push(&e->departures, until_ns, 2 * handle + udp);
-    e->next_ns = earlier(e->next_ns, e->departures.bound_ns);
-    return status;
-}
-
 static int arrive(struct engine *e, const struct arrival *a)
 {
     struct locus_pick pick;
     bool hit = false;
 
+    e->open[a->slot] = NOT_OPEN;
     int status = connect(e, a, &pick);
     if (status == LOCUS_ENOSERVER || status == LOCUS_ERANGE) {
         e->recorder.tally->refused++;
@@ -443,7 +495,7 @@ static int arrive(struct engine *e, const struct arrival *a)
         return status;
     }
     uint32_t server = e->numbers[pick.server];
-    uint64_t until_ns = add_time(a->start_ns, a->duration_ns);
+    e->open[a->slot] = pick.server;
     recorder_open(&e->recorder, server, a->start_ns);
     status = recorder_contact(&e->recorder, a->destination, server, a->bytes);
     if (status == LOCUS_OK && e->caches != NULL) {
@@ -451,54 +503,75 @@ static int arrive(struct engine *e, const struct arrival *a)
         e->recorder.tally->hits += hit;
         e->recorder.tally->hit_bytes += hit ? a->bytes : 0;
     }
-    if (status == LOCUS_OK) {
-        status =
-            watch(e, pick.server,
-                  a->udp ? add_time(until_ns, e->config.udp_ns) : until_ns, a->udp);
-    }
     if (e->config.decision != NULL) {
         e->config.decision(e->config.decision_arg, a, server, &pick, hit);
     }
     return status;
 }
 
-int engine_run(struct engine *engine, const struct arrival *arrivals, size_t count)
+static int make_slots(struct engine *e, size_t count)
 {
-    const struct recorder *r = &engine->recorder;
+    if (count > e->open_count) {
+        uint32_t *open = realloc(e->open, 2 * count * sizeof(*open));
+        if (open == NULL) {
+            return LOCUS_ENOMEM;
+        }
+        e->open = open;
+        e->open_count = 2 * count;
+    }
+    return LOCUS_OK;
+}
+
+/* What departs after the batch's arrivals. Those that were refused move no clock. */
+static int run_rest(struct engine *e)
+{
+    const struct arrival_batch *batch = e->batch;
     int status = LOCUS_OK;
 
-    for (size_t i = 0; status == LOCUS_OK && i < count; i++) {
-        const struct arrival *a = &arrivals[i];
-        if (i + PREFETCH_AHEAD < count &&
-            a[PREFETCH_AHEAD].destination < r->contact_count) {
-            __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
-        }
-        if (a->start_ns >= engine->next_ns) {
-            status = advance(engine, a->start_ns);
-        }
-        if (status == LOCUS_OK) {
-            status = arrive(engine, a);
+    while (status == LOCUS_OK && e->next_departure < batch->departure_count) {
+        const struct planned_departure *d = &batch->departures[e->next_departure];
+        if (e->open[d->slot_udp >> 1] == NOT_OPEN) {
+            e->next_departure++;
+        } else {
+            status = advance(e, d->at_ns);
         }
     }
     return status;
 }
 
+int engine_run(struct engine *engine, const struct arrival_batch *batch)
+{
+    const struct recorder *r = &engine->recorder;
+    int status = make_slots(engine, batch->slot_count);
+
+    engine->batch = batch;
+    engine->next_departure = 0;
+    for (size_t i = 0; status == LOCUS_OK && i < batch->count; i++) {
+        const struct arrival *a = &batch->arrivals[i];
+        if (i + PREFETCH_AHEAD < batch->count &&
+            a[PREFETCH_AHEAD].destination < r->contact_count) {
+            __builtin_prefetch(&r->contacts[a[PREFETCH_AHEAD].destination], 1);
+        }
+        engine->arrival = i;
+        status = advance(engine, a->start_ns);
+        if (status == LOCUS_OK) {
+            status = arrive(engine, a);
+        }
+    }
+    engine->arrival = batch->count;
+    return status == LOCUS_OK ? run_rest(engine) : status;
+}
+
 int engine_finish(struct engine *engine)
 {
-    int status = LOCUS_OK;
-
-    if (engine->last_ns > engine->recorder.now_ns) {
-        status = advance(engine, engine->last_ns);
-    }
     sample_map(engine);
     recorder_flush(&engine->recorder, engine->recorder.now_ns);
-    if (status == LOCUS_OK && engine->config.interval != NULL) {
+    if (engine->config.interval != NULL) {
         engine->config.interval(engine->config.interval_arg, engine, engine->last_ns);
     }
-    if (status == LOCUS_OK && engine->config.policy->ops != NULL) {
-        status = engine->config.policy->ops->finish(engine->ops_state);
-    }
-    return status;
+    return engine->config.policy->ops != NULL
+               ? engine->config.policy->ops->finish(engine->ops_state)
+               : LOCUS_OK;
 }
 
 /* ---- beginning and end ----------------------------------------------------------- */
@@ -516,8 +589,10 @@ static int take_over(struct engine *e, uint32_t server, const struct server_spec
         status = locus_conn_bind(e->svc, e->handles[server], LOCUS_ACTIVE);
         if (status == LOCUS_OK) {
             recorder_open(&e->recorder, server, 0);
-            status = departures_push(&e->departures, active_ns / spec->active * (i + 1),
-                                     2 * e->handles[server]);
+            e->found[e->found_count++] = (struct found){
+                .at_ns = active_ns / spec->active * (i + 1),
+                .handle = e->handles[server],
+            };
         }
     }
     for (uint32_t i = 0; status == LOCUS_OK && i < spec->inactive; i++) {
@@ -528,6 +603,35 @@ static int take_over(struct engine *e, uint32_t server, const struct server_spec
                                    e->handles[server]);
         }
     }
+    return status;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+static int take_over_all(struct engine *e)
+{
+    const struct server_list *list = e->config.servers;
+    size_t count = 0;
+    int status = LOCUS_OK;
+
+    for (uint32_t i = 0; i < e->server_count; i++) {
+        count += list->items[i].active;
+    }
+    e->found = malloc((count + 1) * sizeof(*e->found));
+    if (e->found == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
+        if (e->handles[i] != LOCUS_NO_SERVER) {
+            status = take_over(e, i, &list->items[i]);
+        }
+    }
+    qsort(e->found, e->found_count, sizeof(*e->found), by_time);
     return status;
 }
 
@@ -635,10 +739,8 @@ static int make(struct engine *e)
     if (status == LOCUS_OK) {
         status = make_servers(e);
     }
-    for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
-        if (e->handles[i] != LOCUS_NO_SERVER) {
-            status = take_over(e, i, &e->config.servers->items[i]);
-        }
+    if (status == LOCUS_OK) {
+        status = take_over_all(e);
     }
     return status == LOCUS_OK ? make_policy(e) : status;
 }
@@ -653,7 +755,6 @@ int engine_create(const struct engine_config *config, struct engine **out)
     }
     e->config = *config;
     e->server_count = (uint32_t)config->servers->count;
-    departures_init(&e->departures);
     int status = e->server_count == 0 ? LOCUS_EINVAL : make(e);
     if (status != LOCUS_OK) {
         engine_destroy(e);
@@ -663,6 +764,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
                                                    : LOCUS_NEVER;
     e->interval_ns = config->interval != NULL ? config->interval_ns : LOCUS_NEVER;
     e->tick_ns = locus_tick_due(e->svc);
+    find_due(e);
     *out = e;
     return LOCUS_OK;
 }
@@ -681,7 +783,8 @@ void engine_destroy(struct engine *engine)
     }
     locus_service_destroy(engine->svc);
     recorder_fini(&engine->recorder);
-    departures_fini(&engine->departures);
+    free(engine->found);
+    free(engine->open);
     free(engine->inactive.ring);
     free(engine->numbers);
     free(engine->specs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One policy's run over a trace: a virtual clock, arrivals from outside, departures from a
- * queue of its own, events and periodic work at their times.
+ * One policy's run over a trace: a virtual clock, arrivals and departures from outside,
+ * events and periodic work at their times.
  *
  * A TCP connection is active from its start to its FIN at start + duration, then inactive
  * for tcpfin_ns, then gone. A UDP flow is inactive from its start to udp_ns after its last
@@ -9,8 +9,8 @@
  * arrivals.
  *
  *     engine_create(&config, &engine)
- *     engine_run(engine, arrivals, n)     ... as often as there are more
- *     engine_finish(engine)               lets everything depart, completes the figures
+ *     engine_run(engine, batch)     ... as often as there are more
+ *     engine_finish(engine)         completes the figures
  */
 #ifndef LOCUS_SIM_ENGINE_H
 #define LOCUS_SIM_ENGINE_H
@@ -22,6 +22,7 @@
 #include "arrival.h"
 #include "cache.h"
 #include "figures.h"
+#include "plan.h"
 #include "policy.h"
 #include "servers.h"
 
@@ -44,7 +45,7 @@ struct engine_config {
     uint32_t max_entries;  /* 0: as the rules say */
     uint64_t seed;
     const struct server_list *servers;
-    uint64_t tcpfin_ns, udp_ns;
+    uint64_t tcpfin_ns;
     const char *pool_uri; /* of leastalloc; NULL: mem: */
     char *error; /* gets the words of a failure, POLICY_ERROR_SIZE bytes; or NULL */
     struct cache_config cache; /* capacity 0: none */
@@ -61,7 +62,7 @@ enum { TCPFIN_DEFAULT_S = 120, UDP_DEFAULT_S = 300 };
 /* Statuses of the library. ENOENT, EINVAL, ERANGE, ENOTSUP: the configuration. */
 int engine_create(const struct engine_config *config, struct engine **out);
 void engine_destroy(struct engine *engine);
-int engine_run(struct engine *engine, const struct arrival *arrivals, size_t count);
+int engine_run(struct engine *engine, const struct arrival_batch *batch);
 int engine_finish(struct engine *engine);
 
 const struct recorder *engine_recorder(const struct engine *engine);

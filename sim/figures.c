@@ -132,7 +132,7 @@ void recorder_fini(struct recorder *r)
 
 /* ---- balance --------------------------------------------------------------------- */
 
-static void find_top(struct recorder *r)
+__attribute__((noinline)) static void find_top(struct recorder *r)
 {
     r->top = 0;
     r->top_server = 0;
@@ -154,8 +154,6 @@ static void integrate(struct recorder *r, uint64_t now_ns)
     }
     uint64_t elapsed_ns = now_ns - r->now_ns;
     r->now_ns = now_ns;
-    tally->span_ns += elapsed_ns;
-    tally->server_ns += (figure_sum)elapsed_ns * r->counted;
     if (r->active == 0) {
         return;
     }
@@ -179,6 +177,16 @@ static void integrate(struct recorder *r, uint64_t now_ns)
     tally->imbalance_active_ns += dt * imbalance * (double)(int64_t)r->active;
     tally->cv_ns += dt * sqrt(spread - 1);
     tally->jain_ns += dt / spread;
+}
+
+/* What grows evenly until a weight changes need not grow at every event. */
+static void settle(struct recorder *r, uint64_t now_ns)
+{
+    integrate(r, now_ns);
+    uint64_t passed_ns = r->now_ns - r->settled_ns;
+    r->settled_ns = r->now_ns;
+    r->tally->span_ns += passed_ns;
+    r->tally->server_ns += (figure_sum)passed_ns * r->counted;
 }
 
 static bool is_above(const struct server_state *s)
@@ -290,7 +298,7 @@ void recorder_set_weight(struct recorder *r, uint32_t server, uint32_t weight,
 {
     struct server_state *s = &r->servers[server];
 
-    integrate(r, now_ns);
+    settle(r, now_ns);
     end_integrals(r, server, now_ns);
     s->weight = weight;
     s->counted = weight > 0;
@@ -301,12 +309,12 @@ void recorder_set_weight(struct recorder *r, uint32_t server, uint32_t weight,
 
 void recorder_flush(struct recorder *r, uint64_t now_ns)
 {
-    integrate(r, now_ns);
+    settle(r, now_ns);
 }
 
 int recorder_phase(struct recorder *r, uint64_t now_ns)
 {
-    integrate(r, now_ns);
+    settle(r, now_ns);
     if (r->phase_count == PHASES_MAX) {
         return LOCUS_OK;
     }

@@ -138,6 +138,7 @@ struct recorder {
     struct server_state *servers;
     double *load; /* active / weight; 0 where not counted */
     uint64_t now_ns;
+    uint64_t settled_ns;           /* up to when spans are counted */
     uint64_t active, weight;       /* sums over counted servers */
     uint32_t counted;              /* how many */
     double load_sum, load_squares; /* of the loads */

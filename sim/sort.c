@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorting moves 16 bytes per record, not 64: pairs of start and place are sorted by radix
- * (stable, and linear in the number of records), only over the bytes in which the starts
- * differ at all. Logs that are in order already, and those that we wrote, cost one compare
+ * Sorting moves 16 bytes per record, not 40: pairs of start and place. Logs that are in order already, and those that we wrote, cost one compare
  * per record.
  */
 #include "sort.h"
@@ -14,32 +12,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "radix.h"
+
 enum {
     MEMORY_MIN = 64 << 10,
-    /* In memory a record takes its own 64 bytes and two pairs. */
-    BYTES_EACH = sizeof(struct record) + 32,
+    /* In memory a record takes its own 40 bytes and two pairs. */
+    BYTES_EACH = sizeof(struct numbered_record) + 32,
     MERGE_BUFFER_MIN = 64, /* records per run; below that, seeks would rule */
-};
-
-struct pair {
-    uint64_t start_ns;
-    uint64_t index;
 };
 
 /* Part of the temporary file, in order, and what is read of it. */
 struct run {
     uint64_t first, count; /* in records */
     uint64_t read;         /* of count, so far */
-    struct record *buffer;
+    struct numbered_record *buffer;
     size_t at, held; /* of the buffer */
 };
 
 struct sorter {
     size_t capacity; /* records that memory may hold */
-    struct record *records;
+    struct numbered_record *records;
     size_t count, allocated;
-    struct pair *order; /* NULL: records are in order as they lie */
-    bool sorted;        /* so far */
+    struct timed *order; /* NULL: records are in order as they lie */
+    bool sorted;         /* so far */
     size_t next;
 
     int fd; /* -1: nothing spilled */
@@ -48,7 +43,7 @@ struct sorter {
     struct run *runs;
     size_t run_count, run_capacity;
 
-    struct record *merge_memory;
+    struct numbered_record *merge_memory;
     size_t *heap; /* numbers of runs; the least record is on top */
     size_t heap_count;
 };
@@ -179,60 +174,29 @@ void sorter_destroy(struct sorter *sorter)
     free(sorter);
 }
 
-/* One counting pass over the byte at shift. */
-static void radix_pass(const struct pair *from, struct pair *to, size_t count,
-                       unsigned shift, const size_t counts[256])
-{
-    size_t places[256];
-    size_t sum = 0;
-
-    for (size_t digit = 0; digit < 256; digit++) {
-        places[digit] = sum;
-        sum += counts[digit];
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[places[from[i].start_ns >> shift & 255]++] = from[i];
-    }
-}
-
 static bool order_records(struct sorter *sorter)
 {
     size_t count = sorter->count;
-    size_t(*counts)[256] = calloc(8, sizeof(*counts));
-    struct pair *pairs = malloc(count * sizeof(*pairs));
-    struct pair *spare = malloc(count * sizeof(*spare));
+    struct timed *pairs = malloc(count * sizeof(*pairs));
+    struct timed *spare = malloc(count * sizeof(*spare));
 
-    if (counts == NULL || pairs == NULL || spare == NULL) {
-        free(counts);
+    if (pairs == NULL || spare == NULL) {
         free(pairs);
         free(spare);
         return no_memory();
     }
     for (size_t i = 0; i < count; i++) {
-        uint64_t start_ns = sorter->records[i].start_ns;
-        pairs[i] = (struct pair){start_ns, i};
-        for (unsigned digit = 0; digit < 8; digit++) {
-            counts[digit][start_ns >> (8 * digit) & 255]++;
-        }
+        pairs[i] = (struct timed){sorter->records[i].start_ns, i};
     }
-    for (unsigned digit = 0; digit < 8; digit++) {
-        /* A byte that all starts share orders nothing. */
-        if (counts[digit][pairs[0].start_ns >> (8 * digit) & 255] == count) {
-            continue;
-        }
-        radix_pass(pairs, spare, count, 8 * digit, counts[digit]);
-        struct pair *swap = pairs;
-        pairs = spare;
-        spare = swap;
-    }
-    free(counts);
+    radix_sort(&pairs, &spare, count);
     free(spare);
     sorter->order = pairs;
     return true;
 }
 
 /* What memory holds, in order, from the next-th on. */
-static size_t take_sorted(struct sorter *sorter, struct record *batch, size_t capacity)
+static size_t take_sorted(struct sorter *sorter, struct numbered_record *batch,
+                          size_t capacity)
 {
     size_t left = sorter->count - sorter->next;
     size_t take = left < capacity ? left : capacity;
@@ -243,9 +207,9 @@ static size_t take_sorted(struct sorter *sorter, struct record *batch, size_t ca
     if (sorter->order == NULL) {
         memcpy(batch, sorter->records + sorter->next, take * sizeof(*batch));
     } else {
-        const struct pair *order = sorter->order + sorter->next;
+        const struct timed *order = sorter->order + sorter->next;
         for (size_t i = 0; i < take; i++) {
-            batch[i] = sorter->records[order[i].index];
+            batch[i] = sorter->records[order[i].what];
         }
     }
     sorter->next += take;
@@ -266,7 +230,7 @@ static bool add_run(struct sorter *sorter, uint64_t count)
     sorter->runs[sorter->run_count++] =
         (struct run){.first = sorter->file_records, .count = count};
     sorter->file_records += count;
-    sorter->spilled_bytes += count * sizeof(struct record);
+    sorter->spilled_bytes += count * sizeof(struct numbered_record);
     return true;
 }
 
@@ -274,7 +238,7 @@ static bool add_run(struct sorter *sorter, uint64_t count)
 static bool spill(struct sorter *sorter)
 {
     enum { CHUNK = 512 };
-    struct record chunk[CHUNK];
+    struct numbered_record chunk[CHUNK];
     size_t got;
 
     if (sorter->fd < 0 && (sorter->fd = open_temporary()) < 0) {
@@ -306,7 +270,7 @@ static bool grow(struct sorter *sorter)
     if (wanted > sorter->capacity) {
         wanted = sorter->capacity;
     }
-    struct record *grown = realloc(sorter->records, wanted * sizeof(*grown));
+    struct numbered_record *grown = realloc(sorter->records, wanted * sizeof(*grown));
     if (grown == NULL) {
         return no_memory();
     }
@@ -315,7 +279,7 @@ static bool grow(struct sorter *sorter)
     return true;
 }
 
-bool sorter_add(struct sorter *sorter, const struct record *record)
+bool sorter_add(struct sorter *sorter, const struct numbered_record *record)
 {
     if (sorter->count == sorter->allocated) {
         bool full = sorter->count == sorter->capacity;
@@ -341,9 +305,10 @@ static bool refill(struct sorter *sorter, struct run *run, size_t each)
     if (take == 0) {
         return true;
     }
-    uint64_t offset = (run->first + run->read) * sizeof(struct record);
+    uint64_t offset = (run->first + run->read) * sizeof(struct numbered_record);
     run->read += take;
-    return read_at(sorter->fd, run->buffer, take * sizeof(struct record), offset);
+    return read_at(sorter->fd, run->buffer, take * sizeof(struct numbered_record),
+                   offset);
 }
 
 /* Runs are in the order of adding, so that the lower number goes first among equals. */
@@ -415,8 +380,8 @@ static bool start_merge(struct sorter *sorter, size_t first, size_t count)
     return true;
 }
 
-static ssize_t take_merged(struct sorter *sorter, size_t each, struct record *batch,
-                           size_t capacity)
+static ssize_t take_merged(struct sorter *sorter, size_t each,
+                           struct numbered_record *batch, size_t capacity)
 {
     size_t taken = 0;
 
@@ -440,7 +405,7 @@ static ssize_t take_merged(struct sorter *sorter, size_t each, struct record *ba
 static bool merge_into(struct sorter *sorter, size_t first, size_t count, int fd)
 {
     enum { CHUNK = 512 };
-    struct record chunk[CHUNK];
+    struct numbered_record chunk[CHUNK];
     size_t each = merge_each(sorter, count);
     ssize_t got;
 
@@ -478,7 +443,7 @@ static bool merge_pass(struct sorter *sorter, size_t fan_in)
         sorter->runs[kept++] = (struct run){.first = first, .count = records};
         first += records;
     }
-    sorter->spilled_bytes += first * sizeof(struct record);
+    sorter->spilled_bytes += first * sizeof(struct numbered_record);
     sorter->run_count = kept;
     close(sorter->fd);
     sorter->fd = fd;
@@ -513,7 +478,8 @@ bool sorter_rewind(struct sorter *sorter)
     return sorter->fd < 0 || start_merge(sorter, 0, sorter->run_count);
 }
 
-ssize_t sorter_next(struct sorter *sorter, struct record *batch, size_t capacity)
+ssize_t sorter_next(struct sorter *sorter, struct numbered_record *batch,
+                    size_t capacity)
 {
     if (sorter->fd < 0) {
         return (ssize_t)take_sorted(sorter, batch, capacity);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record.h"
+#include "numbered.h"
 
 struct sorter;
 
@@ -20,12 +20,13 @@ struct sorter;
 struct sorter *sorter_create(uint64_t memory_bytes);
 void sorter_destroy(struct sorter *sorter);
 /* All of these: false after a message on stderr. */
-bool sorter_add(struct sorter *sorter, const struct record *record);
+bool sorter_add(struct sorter *sorter, const struct numbered_record *record);
 /* Ends the adding; reading begins at the first record. */
 bool sorter_finish(struct sorter *sorter);
 bool sorter_rewind(struct sorter *sorter);
 /* The next records, how many; 0 at the end, -1 after a message on stderr. */
-ssize_t sorter_next(struct sorter *sorter, struct record *batch, size_t capacity);
+ssize_t sorter_next(struct sorter *sorter, struct numbered_record *batch,
+                    size_t capacity);
 /* Bytes written to the temporary file. */
 uint64_t sorter_spilled_bytes(const struct sorter *sorter);
 

@@ -14,6 +14,7 @@
 #include "keyset.h"
 #include "readers/readers.h"
 #include "sort.h"
+#include "stream.h"
 
 enum { PROGRESS_RECORDS = 1 << 14 };
 
@@ -21,9 +22,9 @@ struct trace {
     struct trace_options options;
     struct trace_summary summary;
     struct sorter *sorter;
-    struct keyset destinations, clients;
-    struct keyset names; /* that came apart from their records */
-    bool timed;          /* a record had a time */
+    struct stream *stream; /* instead of the sorter; or NULL */
+    struct record_keys keys;
+    bool timed; /* a record had a time */
     uint64_t last_stamp_ns;
     bool stamped;                          /* last_stamp_ns is of this file */
     uint64_t earliest_ns;                  /* of all good records, sampled out or not */
@@ -166,33 +167,17 @@ bool reader_dst_from_src(struct reader *reader, struct record *record)
     return true;
 }
 
-static bool count_keys(struct trace_summary *summary, struct keyset *destinations,
-                       struct keyset *clients, const struct record *record,
-                       struct slice dst_name, struct slice src_name)
-{
-    bool has_client = record->flags & RECORD_HAS_CLIENT;
-
-    if (record->dst_family != LOCUS_IPV4) {
-        summary->all_ipv4 = false;
-    }
-    if (keyset_add(destinations, record->dst_family, &record->dst, dst_name) ==
-        SIZE_MAX) {
-        return false;
-    }
-    return !has_client ||
-           keyset_add(clients, record->src_family, &record->src, src_name) != SIZE_MAX;
-}
-
 /* Span of the records kept; before they are counted. */
-static void count_times(struct trace_summary *summary, const struct record *record)
+static void count_times(struct trace_summary *summary, uint64_t start_ns,
+                        uint64_t duration_ns)
 {
-    uint64_t end_ns = record->start_ns + record->duration_ns;
+    uint64_t end_ns = start_ns + duration_ns;
 
-    if (summary->records == 0 || record->start_ns < summary->first_ns) {
-        summary->first_ns = record->start_ns;
+    if (summary->records == 0 || start_ns < summary->first_ns) {
+        summary->first_ns = start_ns;
     }
-    if (record->start_ns > summary->last_ns) {
-        summary->last_ns = record->start_ns;
+    if (start_ns > summary->last_ns) {
+        summary->last_ns = start_ns;
     }
     if (end_ns > summary->end_ns) {
         summary->end_ns = end_ns;
@@ -240,16 +225,6 @@ static int mixed_times(const struct reader *reader)
     return EXIT_USAGE;
 }
 
-int reader_keep_name(struct reader *reader, const union locus_key *key,
-                     struct slice name)
-{
-    struct trace *trace = reader->trace;
-
-    return trace == NULL || keyset_add(&trace->names, LOCUS_NAME, key, name) != SIZE_MAX
-               ? 0
-               : no_memory();
-}
-
 /* Where a record without a time arrives. */
 static uint64_t arrival_ns(const struct trace *trace, uint64_t n)
 {
@@ -262,6 +237,7 @@ int reader_emit(struct reader *reader, const struct record *record, uint64_t sta
 {
     struct trace *trace = reader->trace;
     struct record timed = *record;
+    struct numbered_record numbered;
 
     reader->seen++;
     if (trace == NULL) {
@@ -292,13 +268,14 @@ int reader_emit(struct reader *reader, const struct record *record, uint64_t sta
         summary->skipped++;
         return 0;
     }
-    count_times(summary, &timed);
+    count_times(summary, timed.start_ns, timed.duration_ns);
     summary->records++;
-    if (!count_keys(summary, &trace->destinations, &trace->clients, &timed,
-                    reader->dst_name, reader->src_name)) {
+    summary->all_ipv4 = summary->all_ipv4 && timed.dst_family == LOCUS_IPV4;
+    if (!record_number(&trace->keys, &timed, reader->dst_name, reader->src_name,
+                       &numbered)) {
         return no_memory();
     }
-    return sorter_add(trace->sorter, &timed) ? 0 : EXIT_RUNTIME;
+    return sorter_add(trace->sorter, &numbered) ? 0 : EXIT_RUNTIME;
 }
 
 static int read_lines(struct reader *reader)
@@ -452,39 +429,58 @@ static int read_file(struct trace *trace, const char *path)
     return status;
 }
 
-/* Counts of the window, which replace those of everything. */
-static bool count_window(struct trace *trace)
+/* Counts each key once. */
+static void count_key(uint8_t *seen, uint32_t number, uint64_t *count)
+{
+    *count += seen[number] == 0;
+    seen[number] = 1;
+}
+
+static ssize_t count_window_records(struct trace *trace, uint8_t *seen_destinations,
+                                    uint8_t *seen_clients)
 {
     enum { BATCH = 256 };
     struct trace_summary *summary = &trace->summary;
-    struct record batch[BATCH];
-    struct slice unnamed = {NULL, 0};
-    struct keyset dst, src;
-    uint64_t all = summary->records;
-    bool ok = true;
+    const struct keyset_entry *destinations = trace->keys.destinations.entries;
+    struct numbered_record batch[BATCH];
     ssize_t got;
 
-    /* The names stay in the trace's own sets, for trace_key_text(). */
-    keyset_init(&dst);
-    keyset_init(&src);
-    summary->records = summary->last_ns = summary->end_ns = 0;
-    summary->all_ipv4 = true;
-    while ((got = trace_next(trace, batch, BATCH)) > 0 && ok) {
-        for (ssize_t i = 0; i < got && ok; i++) {
-            count_times(summary, &batch[i]);
+    while ((got = trace_next_numbered(trace, batch, BATCH)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            count_times(summary, batch[i].start_ns, batch[i].duration_ns);
             summary->records++;
-            ok = count_keys(summary, &dst, &src, &batch[i], unnamed, unnamed);
+            summary->all_ipv4 =
+                summary->all_ipv4 && destinations[batch[i].dst].family == LOCUS_IPV4;
+            count_key(seen_destinations, batch[i].dst, &summary->destinations);
+            if (batch[i].src != NO_CLIENT) {
+                count_key(seen_clients, batch[i].src, &summary->clients);
+            }
         }
     }
-    summary->skipped += all - summary->records;
-    summary->destinations = dst.count;
-    summary->clients = src.count;
-    keyset_free(&dst);
-    keyset_free(&src);
-    if (!ok) {
+    return got;
+}
+
+/* Counts of the window, which replace those of everything. */
+static bool count_window(struct trace *trace)
+{
+    struct trace_summary *summary = &trace->summary;
+    uint8_t *destinations = calloc(trace->keys.destinations.count + 1, 1);
+    uint8_t *clients = calloc(trace->keys.clients.count + 1, 1);
+    uint64_t all = summary->records;
+    ssize_t got = -1;
+
+    summary->records = summary->last_ns = summary->end_ns = 0;
+    summary->destinations = summary->clients = 0;
+    summary->all_ipv4 = true;
+    if (destinations == NULL || clients == NULL) {
         no_memory();
+    } else {
+        got = count_window_records(trace, destinations, clients);
     }
-    return ok && got == 0 && trace_rewind(trace);
+    summary->skipped += all - summary->records;
+    free(destinations);
+    free(clients);
+    return got == 0 && trace_rewind(trace);
 }
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -501,12 +497,14 @@ static bool finish(struct trace *trace)
                               ? UINT64_MAX
                               : add_capped(trace->earliest_ns, options->to_ns);
     trace->summary.timeless = trace->summary.records > 0 && !trace->timed;
-    trace->summary.destinations = trace->destinations.count;
-    trace->summary.clients = trace->clients.count;
-    if (!sorter_finish(trace->sorter)) {
-        return false;
+    if (trace->stream == NULL) {
+        trace->summary.destinations = trace->keys.destinations.count;
+        trace->summary.clients = trace->keys.clients.count;
+        if (!sorter_finish(trace->sorter)) {
+            return false;
+        }
+        trace->summary.spilled_bytes = sorter_spilled_bytes(trace->sorter);
     }
-    trace->summary.spilled_bytes = sorter_spilled_bytes(trace->sorter);
     return (options->from_ns == 0 && options->to_ns == 0) || count_window(trace);
 }
 
@@ -524,15 +522,43 @@ static struct trace *make_trace(const struct trace_options *options)
     }
     trace->summary.all_ipv4 = true;
     trace->until_progress = PROGRESS_RECORDS;
-    keyset_init(&trace->destinations);
-    keyset_init(&trace->clients);
-    keyset_init(&trace->names);
+    record_keys_init(&trace->keys);
     trace->sorter = sorter_create(options->memory_bytes);
     if (trace->sorter == NULL) {
         trace_close(trace);
         return NULL;
     }
     return trace;
+}
+
+/* One of our own files, of which everything is wanted, needs no sorting. */
+static bool open_stream(struct trace *trace, char *const *paths, size_t count)
+{
+    const struct trace_options *options = &trace->options;
+    struct stream_progress progress = {options->stop, options->progress,
+                                       options->progress_arg};
+    struct stream_summary found;
+    bool other = options->format != NULL && strcmp(options->format, "locus") != 0;
+
+    if (count != 1 || other || options->sample_one_in > 1 ||
+        (options->key != KEY_AUTO && options->key != KEY_DST)) {
+        return false;
+    }
+    trace->stream = stream_open(paths[0], &progress, &trace->keys, &found);
+    if (trace->stream == NULL) {
+        return false;
+    }
+    struct trace_summary *summary = &trace->summary;
+    note_format(summary, "locus");
+    summary->records = found.records;
+    summary->destinations = found.destinations;
+    summary->clients = found.clients;
+    summary->first_ns = trace->earliest_ns = found.first_ns;
+    summary->last_ns = found.last_ns;
+    summary->end_ns = found.end_ns;
+    summary->all_ipv4 = found.all_ipv4;
+    trace->timed = true;
+    return true;
 }
 
 int trace_open(const struct trace_options *options, char *const *paths, size_t count,
@@ -545,7 +571,8 @@ int trace_open(const struct trace_options *options, char *const *paths, size_t c
     if (trace == NULL) {
         return EXIT_RUNTIME;
     }
-    for (size_t i = 0; i < count && status == 0; i++) {
+    bool streamed = open_stream(trace, paths, count);
+    for (size_t i = 0; i < count && status == 0 && !streamed; i++) {
         status = read_file(trace, paths[i]);
     }
     bool kept = status == 0 || status == EXIT_BAD_DATA;
@@ -565,10 +592,13 @@ int trace_open(const struct trace_options *options, char *const *paths, size_t c
     return status;
 }
 
-ssize_t trace_next(struct trace *trace, struct record *batch, size_t capacity)
+ssize_t trace_next_numbered(struct trace *trace, struct numbered_record *batch,
+                            size_t capacity)
 {
     for (;;) {
-        ssize_t got = sorter_next(trace->sorter, batch, capacity);
+        ssize_t got = trace->stream != NULL
+                          ? stream_next(trace->stream, batch, capacity)
+                          : sorter_next(trace->sorter, batch, capacity);
         size_t kept = 0;
         if (got <= 0) {
             return got;
@@ -589,8 +619,30 @@ ssize_t trace_next(struct trace *trace, struct record *batch, size_t capacity)
     }
 }
 
+ssize_t trace_next(struct trace *trace, struct record *batch, size_t capacity)
+{
+    enum { CHUNK = 256 };
+    struct numbered_record chunk[CHUNK];
+    ssize_t got =
+        trace_next_numbered(trace, chunk, capacity < CHUNK ? capacity : CHUNK);
+
+    for (ssize_t i = 0; i < got; i++) {
+        record_restore(&trace->keys, &chunk[i], &batch[i]);
+    }
+    return got;
+}
+
+const struct record_keys *trace_keys(const struct trace *trace)
+{
+    return &trace->keys;
+}
+
 bool trace_rewind(struct trace *trace)
 {
+    if (trace->stream != NULL) {
+        stream_rewind(trace->stream);
+        return true;
+    }
     return sorter_rewind(trace->sorter);
 }
 
@@ -602,10 +654,9 @@ const struct trace_summary *trace_summary(const struct trace *trace)
 void trace_key_text(const struct trace *trace, uint8_t family,
                     const union locus_key *key, char *text, size_t size)
 {
-    const struct keyset *sets[3] = {&trace->destinations, &trace->clients,
-                                    &trace->names};
+    const struct keyset *sets[2] = {&trace->keys.destinations, &trace->keys.clients};
 
-    for (int i = 0; i < 3 && family == LOCUS_NAME; i++) {
+    for (int i = 0; i < 2 && family == LOCUS_NAME; i++) {
         size_t index = keyset_find(sets[i], family, key);
         struct slice name = {NULL, 0};
         if (index != SIZE_MAX) {
@@ -626,8 +677,7 @@ void trace_close(struct trace *trace)
         return;
     }
     sorter_destroy(trace->sorter);
-    keyset_free(&trace->destinations);
-    keyset_free(&trace->clients);
-    keyset_free(&trace->names);
+    stream_close(trace->stream);
+    record_keys_free(&trace->keys);
     free(trace);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "numbered.h"
 #include "record.h"
 
 enum trace_key { KEY_AUTO, KEY_DST, KEY_HOST, KEY_URL, KEY_CLIENT, KEY_OBJECT };
@@ -73,6 +74,11 @@ int trace_open(const struct trace_options *options, char *const *paths, size_t c
 /* The next records in order of start (equal starts in order of reading); how many, 0 at the
  * end, -1 after an error that was said on stderr. */
 ssize_t trace_next(struct trace *trace, struct record *batch, size_t capacity);
+/* The same without looking up keys. */
+ssize_t trace_next_numbered(struct trace *trace, struct numbered_record *batch,
+                            size_t capacity);
+/* What the numbers stand for. */
+const struct record_keys *trace_keys(const struct trace *trace);
 /* Back to the first record, for another pass. false after an error said on stderr. */
 bool trace_rewind(struct trace *trace);
 const struct trace_summary *trace_summary(const struct trace *trace);

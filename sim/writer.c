@@ -23,8 +23,8 @@ struct writer {
     char *buffer;
     struct sorter
         *sorter; /* for formats whose order or header needs all records first */
-    struct keyset names;
-    uint64_t records; /* so far; with a sorter, in all */
+    struct record_keys keys; /* of what the sorter holds */
+    uint64_t records;        /* so far; with a sorter, in all */
     uint64_t written;
 };
 
@@ -394,35 +394,37 @@ static void binetflow_record(struct writer *w, const struct record *r,
         dst, r->dst_port, r->bytes);
 }
 
+static void locus_keys(struct writer *w, const struct keyset *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        struct slice name = keyset_text(keys, i);
+        struct locus_file_key key = {
+            .key = keys->entries[i].key,
+            .name_bytes = (uint16_t)name.length,
+            .family = keys->entries[i].family,
+        };
+        fwrite(&key, sizeof(key), 1, w->out);
+        if (name.length > 0) {
+            fwrite(name.text, 1, name.length, w->out);
+        }
+    }
+}
+
 static void locus_begin(struct writer *w)
 {
-    static const char zeros[sizeof(struct record)];
     struct locus_file_header header = {
         .magic = {'L', 'O', 'C', 'U', 'S', '\r', '\n', '\x1a'},
         .version = LOCUS_FILE_VERSION,
-        .record_bytes = sizeof(struct record),
+        .record_bytes = sizeof(struct numbered_record),
         .count = w->records,
-        /* Texts lie with their lengths in front; the keys come on top. */
-        .names_bytes = w->names.text_bytes + 16 * w->names.count,
+        .destinations = w->keys.destinations.count,
+        .clients = w->keys.clients.count,
         .flags = w->options.timeless ? LOCUS_FILE_TIMELESS : 0,
     };
 
     fwrite(&header, sizeof(header), 1, w->out);
-    for (size_t i = 0; i < w->names.count; i++) {
-        struct slice text = keyset_text(&w->names, i);
-        uint16_t length = (uint16_t)text.length;
-        fwrite(&w->names.entries[i].key, 16, 1, w->out);
-        fwrite(&length, sizeof(length), 1, w->out);
-        fwrite(text.text, 1, length, w->out);
-    }
-    fwrite(zeros, 1, (size_t)(-header.names_bytes % sizeof(zeros)), w->out);
-}
-
-static void locus_record(struct writer *w, const struct record *r,
-                         const struct writer_names *names)
-{
-    (void)names;
-    fwrite(r, sizeof(*r), 1, w->out);
+    locus_keys(w, &w->keys.destinations);
+    locus_keys(w, &w->keys.clients);
 }
 
 const struct writer_format writer_formats[] = {
@@ -437,8 +439,7 @@ const struct writer_format writer_formats[] = {
      libcachesim_record},
     {"objects", "time id size", false, false, NULL, objects_record},
     {"csv", "all that locus knows, with a header", false, false, csv_begin, csv_record},
-    {"locus", "locus' own binary, the fastest to read", false, true, locus_begin,
-     locus_record},
+    {"locus", "locus' own binary, the fastest to read", false, true, locus_begin, NULL},
     {.name = NULL},
 };
 
@@ -473,7 +474,7 @@ void writer_abandon(struct writer *writer)
         fclose(writer->out);
     }
     sorter_destroy(writer->sorter);
-    keyset_free(&writer->names);
+    record_keys_free(&writer->keys);
     free(writer->buffer);
     free(writer);
 }
@@ -511,7 +512,7 @@ struct writer *writer_open(const struct writer_options *options)
         return NULL;
     }
     writer->options = *options;
-    keyset_init(&writer->names);
+    record_keys_init(&writer->keys);
     if (!open_output(writer)) {
         writer_abandon(writer);
         return NULL;
@@ -534,19 +535,40 @@ static void name_of(const struct writer *writer, uint8_t family,
     writer->options.name(writer->options.name_arg, family, key, text, NAME_MAX_TEXT);
 }
 
-static bool keep_name(struct writer *writer, uint8_t family, const union locus_key *key)
+/* The text of a name that is not kept yet; NULL of anything else. */
+static struct slice new_name(const struct writer *writer, const struct keyset *keys,
+                             uint8_t family, const union locus_key *key,
+                             char text[NAME_MAX_TEXT])
 {
-    char text[NAME_MAX_TEXT];
-
-    if (family != LOCUS_NAME || keyset_find(&writer->names, family, key) != SIZE_MAX) {
-        return true;
+    if (!writer->options.format->binary || family != LOCUS_NAME ||
+        keyset_find(keys, family, key) != SIZE_MAX) {
+        return (struct slice){NULL, 0};
     }
     name_of(writer, family, key, text);
-    if (keyset_add(&writer->names, family, key, slice_of(text)) == SIZE_MAX) {
-        fprintf(stderr, "locus: out of memory for names\n");
+    return slice_of(text);
+}
+
+static bool sort_one(struct writer *writer, const struct record *record)
+{
+    char dst[NAME_MAX_TEXT], src[NAME_MAX_TEXT];
+    struct numbered_record numbered;
+    struct record_keys *keys = &writer->keys;
+    struct slice src_name = {NULL, 0};
+    struct slice dst_name =
+        new_name(writer, &keys->destinations, record->dst_family, &record->dst, dst);
+
+    if (record->flags & RECORD_HAS_CLIENT) {
+        src_name =
+            new_name(writer, &keys->clients, record->src_family, &record->src, src);
+    }
+    if (!record_number(keys, record, dst_name, src_name, &numbered)) {
+        fprintf(stderr, "locus: out of memory for keys\n");
         return false;
     }
-    return true;
+    if (writer->options.format->by_end) { /* moved back when written */
+        numbered.start_ns += numbered.duration_ns;
+    }
+    return sorter_add(writer->sorter, &numbered);
 }
 
 static bool write_one(struct writer *writer, const struct record *record)
@@ -555,11 +577,9 @@ static bool write_one(struct writer *writer, const struct record *record)
     char src[NAME_MAX_TEXT] = "";
     struct writer_names names = {dst, src};
 
-    if (!writer->options.format->binary) {
-        name_of(writer, record->dst_family, &record->dst, dst);
-        if (record->flags & RECORD_HAS_CLIENT) {
-            name_of(writer, record->src_family, &record->src, src);
-        }
+    name_of(writer, record->dst_family, &record->dst, dst);
+    if (record->flags & RECORD_HAS_CLIENT) {
+        name_of(writer, record->src_family, &record->src, src);
     }
     writer->written++;
     writer->options.format->record(writer, record, &names);
@@ -568,27 +588,38 @@ static bool write_one(struct writer *writer, const struct record *record)
 
 bool writer_record(struct writer *writer, const struct record *record)
 {
-    bool by_end = writer->options.format->by_end;
-    struct record moved = *record;
-
     writer->records++;
-    if (writer->sorter == NULL) {
-        return write_one(writer, record);
+    return writer->sorter == NULL ? write_one(writer, record)
+                                  : sort_one(writer, record);
+}
+
+static bool write_text(struct writer *writer, const struct numbered_record *batch,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct record record;
+        record_restore(&writer->keys, &batch[i], &record);
+        record.start_ns -= writer->options.format->by_end ? record.duration_ns : 0;
+        if (!write_one(writer, &record)) {
+            return false;
+        }
     }
-    if (by_end) { /* sorted by the end, moved back when written */
-        moved.start_ns += moved.duration_ns;
-    }
-    bool named = by_end || (keep_name(writer, record->dst_family, &record->dst) &&
-                            (!(record->flags & RECORD_HAS_CLIENT) ||
-                             keep_name(writer, record->src_family, &record->src)));
-    return named && sorter_add(writer->sorter, &moved);
+    return true;
+}
+
+static bool write_binary(struct writer *writer, const struct numbered_record *batch,
+                         size_t count)
+{
+    writer->written += count;
+    return fwrite(batch, sizeof(*batch), count, writer->out) == count ||
+           failed(writer, errno);
 }
 
 static bool write_sorted(struct writer *writer)
 {
     enum { BATCH = 256 };
     const struct writer_format *format = writer->options.format;
-    struct record batch[BATCH];
+    struct numbered_record batch[BATCH];
     ssize_t got;
 
     if (!sorter_finish(writer->sorter)) {
@@ -598,11 +629,10 @@ static bool write_sorted(struct writer *writer)
         format->begin(writer);
     }
     while ((got = sorter_next(writer->sorter, batch, BATCH)) > 0) {
-        for (ssize_t i = 0; i < got; i++) {
-            batch[i].start_ns -= format->by_end ? batch[i].duration_ns : 0;
-            if (!write_one(writer, &batch[i])) {
-                return false;
-            }
+        bool ok = format->binary ? write_binary(writer, batch, (size_t)got)
+                                 : write_text(writer, batch, (size_t)got);
+        if (!ok) {
+            return false;
         }
     }
     return got == 0;

@@ -24,7 +24,7 @@ struct writer_format {
     const char *name;
     const char *about;
     bool by_end; /* lines are written when a connection ends, so in that order */
-    bool binary; /* names go in front of the records */
+    bool binary; /* keys go in front of the records, as they are; no record() */
     void (*begin)(struct writer *writer);
     void (*record)(struct writer *writer, const struct record *record,
                    const struct writer_names *names);

@@ -19,88 +19,37 @@ static int damaged(const struct reader *reader, const char *why)
     return EXIT_RUNTIME;
 }
 
-static int read_header(struct reader *reader, struct locus_file_header *header)
+static bool get_bytes(void *arg, void *to, size_t size)
 {
-    enum input_status got = input_bytes(reader->input, header, sizeof(*header));
-
-    if (got == INPUT_ERROR) {
-        return EXIT_RUNTIME;
-    }
-    if (got != INPUT_OK || memcmp(header->magic, LOCUS_FILE_MAGIC, 8) != 0) {
-        return damaged(reader, "is no locus trace file");
-    }
-    if (header->version != LOCUS_FILE_VERSION ||
-        header->record_bytes != sizeof(struct record)) {
-        return damaged(reader, "is a locus trace file of another version");
-    }
-    return 0;
+    return size == 0 || input_bytes(arg, to, size) == INPUT_OK;
 }
 
-static int read_name(struct reader *reader, uint64_t *left)
+static int take(struct reader *reader, const struct numbered_record *numbered)
 {
-    union locus_key key;
-    uint16_t length;
-    char text[UINT16_MAX];
+    const struct record_keys *keys = reader->state;
+    struct record record;
 
-    if (*left < sizeof(key) + sizeof(length) ||
-        input_bytes(reader->input, &key, sizeof(key)) != INPUT_OK ||
-        input_bytes(reader->input, &length, sizeof(length)) != INPUT_OK) {
-        return damaged(reader, "ends within its names");
-    }
-    *left -= sizeof(key) + sizeof(length);
-    if (*left < length || input_bytes(reader->input, text, length) != INPUT_OK) {
-        return damaged(reader, "ends within its names");
-    }
-    *left -= length;
-    return reader_keep_name(reader, &key, (struct slice){text, length});
-}
-
-static int read_names(struct reader *reader, uint64_t names_bytes)
-{
-    uint8_t padding[sizeof(struct record)];
-    uint64_t left = names_bytes;
-
-    while (left > 0) {
-        int status = read_name(reader, &left);
-        if (status != 0) {
-            return status;
-        }
-    }
-    size_t pad = (size_t)(-names_bytes % sizeof(padding));
-    if (input_bytes(reader->input, padding, pad) == INPUT_ERROR) {
-        return EXIT_RUNTIME;
-    }
-    return 0;
-}
-
-static bool sound(const struct record *r)
-{
-    bool families = r->dst_family >= LOCUS_IPV4 && r->dst_family <= LOCUS_NAME &&
-                    (!(r->flags & RECORD_HAS_CLIENT) ||
-                     (r->src_family >= LOCUS_IPV4 && r->src_family <= LOCUS_NAME));
-
-    return families && r->start_ns <= INT64_MAX && r->duration_ns <= INT64_MAX &&
-           r->flags < RECORD_HAS_CLIENT * 2;
-}
-
-static int take(struct reader *reader, struct record *record)
-{
     reader->line_number = 0;
-    if (!sound(record)) {
+    if (!locus_file_sound(keys, numbered)) {
         return reader_bad(reader, "record is damaged", "record",
-                          "families, flags and times in range", (struct slice){"", 0});
+                          "numbers, flags and times in range", (struct slice){"", 0});
     }
-    if (reader->key == KEY_CLIENT && !reader_dst_from_src(reader, record)) {
+    record_restore(keys, numbered, &record);
+    reader->dst_name = keyset_text(&keys->destinations, numbered->dst);
+    if (numbered->src != NO_CLIENT) {
+        reader->src_name = keyset_text(&keys->clients, numbered->src);
+    }
+    if (reader->key == KEY_CLIENT && !reader_dst_from_src(reader, &record)) {
         return reader_bad(reader, "no client", "client", "an address or name",
                           (struct slice){"", 0});
     }
-    return reader_emit(reader, record, record->start_ns);
+    return reader_emit(reader, &record, record.start_ns);
 }
 
 static int read_records(struct reader *reader, uint64_t count)
 {
     const volatile int *stop = reader->options->stop;
-    struct record *chunk = malloc(CHUNK * sizeof(*chunk));
+    struct numbered_record *chunk = malloc(CHUNK * sizeof(*chunk));
     int status = 0;
 
     if (chunk == NULL) {
@@ -130,15 +79,24 @@ static int read_records(struct reader *reader, uint64_t count)
     return status;
 }
 
+static int locus_start(struct reader *reader)
+{
+    record_keys_init(reader->state);
+    return 0;
+}
+
+static void locus_stop(struct reader *reader)
+{
+    record_keys_free(reader->state);
+}
+
 static int locus_read(struct reader *reader)
 {
     struct locus_file_header header;
+    const char *wrong =
+        locus_file_begin(get_bytes, reader->input, &header, reader->state);
 
-    int status = read_header(reader, &header);
-    if (status == 0) {
-        status = read_names(reader, header.names_bytes);
-    }
-    return status != 0 ? status : read_records(reader, header.count);
+    return wrong != NULL ? damaged(reader, wrong) : read_records(reader, header.count);
 }
 
 static bool certain(struct slice head)
@@ -160,7 +118,10 @@ const struct reader_format reader_locus = {
         "locus' own binary, made by 'locus convert'; destination: as it was chosen",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_CLIENT,
+    .state_size = sizeof(struct record_keys),
+    .start = locus_start,
     .read = locus_read,
+    .stop = locus_stop,
     .probe = never,
     .certain = certain,
 };

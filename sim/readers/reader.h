@@ -73,11 +73,6 @@ bool reader_set_dst_name(struct reader *reader, struct record *record,
 /* With --key client, the client is the destination: copies it. False when there is none. */
 bool reader_dst_from_src(struct reader *reader, struct record *record);
 
-/* Remembers what a name's key stands for, for files that bring keys and names apart. 0 or an
- * exit_code. */
-int reader_keep_name(struct reader *reader, const union locus_key *key,
-                     struct slice name);
-
 /* Takes the record. stamp_ns is the time as the file has it (a log may stamp the end of a
  * request), for counting steps back. 0 or an exit_code. */
 int reader_emit(struct reader *reader, const struct record *record, uint64_t stamp_ns);

@@ -12,6 +12,8 @@
 #define SECOND ((uint64_t)1000000000)
 
 static struct server_list servers;
+static struct plan plan;
+static struct arrival_batch batch;
 
 static void make_servers(uint32_t count, uint32_t weight)
 {
@@ -46,13 +48,13 @@ static struct engine *begin(const char *policy_text)
         .family = LOCUS_IPV4,
         .servers = &servers,
         .tcpfin_ns = 120 * SECOND,
-        .udp_ns = 300 * SECOND,
         .phases = true,
         .seed = 1,
     };
 
     ck_assert(policy_parse(policy_text, strlen(policy_text), &policy));
     ck_assert_int_eq(engine_create(&config, &engine), 0);
+    plan_init(&plan, 300 * SECOND);
     return engine;
 }
 
@@ -69,16 +71,26 @@ static struct arrival make_arrival(uint64_t start_ns, uint64_t duration_ns,
     };
 }
 
+static void run_batch(struct engine *engine, struct arrival *arrivals, size_t count)
+{
+    batch.arrivals = arrivals;
+    batch.count = count;
+    ck_assert_int_eq(plan_batch(&plan, &batch), 0);
+    ck_assert_int_eq(engine_run(engine, &batch), 0);
+}
+
 static void arrive(struct engine *engine, struct arrival a)
 {
-    ck_assert_int_eq(engine_run(engine, &a, 1), 0);
+    run_batch(engine, &a, 1);
 }
 
 static struct figures end(struct engine *engine)
 {
     struct figures f;
 
-    ck_assert_int_eq(engine_finish(engine), 0);
+    ck_assert_int_eq(plan_rest(&plan, &batch), 0);
+    ck_assert_int_eq(engine_run(engine, &batch), 0);
+    ck_assert_int_eq(engine_finish(engine), LOCUS_OK);
     recorder_figures(engine_recorder(engine), SIZE_MAX, &f);
     return f;
 }
@@ -87,6 +99,9 @@ static void done(struct engine *engine)
 {
     engine_destroy(engine);
     servers_free(&servers);
+    plan_fini(&plan);
+    free(batch.departures);
+    memset(&batch, 0, sizeof(batch));
 }
 
 /* One server that takes one connection: who comes before the first is gone is refused. */
@@ -446,7 +461,7 @@ START_TEST(the_engine_agrees_with_a_plain_replay)
         for (size_t at = 0, n = 1; at < ARRIVALS; at += n) {
             n = next_random(&seed) % 50;
             n = n < ARRIVALS - at ? n : ARRIVALS - at;
-            ck_assert_int_eq(engine_run(engine, arrivals + at, n), 0);
+            run_batch(engine, arrivals + at, n);
         }
         end(engine);
         recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When connections end does not depend on who serves them, so that it is worked out once for
+ * all policies: every arrival gets a slot, which is its own until it departs, and with a
+ * batch of arrivals come the departures up to its last one, in order.
+ *
+ *     plan_batch(&plan, batch)     for each batch of arrivals
+ *     plan_rest(&plan, batch)      what departs after the last of them
+ */
+#ifndef LOCUS_SIM_PLAN_H
+#define LOCUS_SIM_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arrival.h"
+#include "departures.h"
+
+/* The FIN of a TCP connection, the end of a UDP flow. */
+struct planned_departure {
+    uint64_t at_ns;
+    uint32_t slot_udp; /* 2 * slot + is UDP */
+    uint32_t before; /* the batch's arrival that it comes in front of, or their count */
+};
+
+struct arrival_batch {
+    struct arrival *arrivals;
+    size_t count;
+    struct planned_departure *departures; /* by time */
+    size_t departure_count, departure_capacity;
+    uint32_t slot_count; /* slots are below it */
+};
+
+struct plan {
+    struct departures queue; /* those after the batch; payload: 2 * slot + is UDP */
+    struct timed *due, *spare;
+    size_t due_count, due_capacity;
+    uint32_t *idle; /* slots that are free again */
+    uint32_t idle_count, slot_count, slot_capacity;
+    uint64_t udp_ns; /* how long a flow counts after its last packet */
+};
+
+void plan_init(struct plan *plan, uint64_t udp_ns);
+void plan_fini(struct plan *plan);
+/* Gives batch->arrivals their slots and makes batch->departures, which the caller frees.
+ * LOCUS_OK or LOCUS_ENOMEM. */
+int plan_batch(struct plan *plan, struct arrival_batch *batch);
+/* The same with no arrivals and all departures that are left. */
+int plan_rest(struct plan *plan, struct arrival_batch *batch);
+
+#endif
