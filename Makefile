@@ -55,7 +55,8 @@ check: deps build ## build and run the tests
 slow: build ## the long tests alone
 	$(TEST) -C build --suite slow
 
-bench: build ## the measurements, one after the other
+bench: build ## the table of the README, then all measurements
+	build/bench/locus-bench lblc wlc --markdown
 	$(TEST) -C build --benchmark --verbose --num-processes 1
 
 install: build ## install under the prefix of build/ (DESTDIR is honoured)

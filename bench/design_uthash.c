@@ -205,7 +205,9 @@ static uint64_t map_bytes(void *arg)
 {
     struct self *self = arg;
 
-    return self->entry_bytes + HASH_OVERHEAD(hh, self->map);
+    /* The overhead has the handles in it, the entries too. */
+    return self->entry_bytes + HASH_OVERHEAD(hh, self->map) -
+           HASH_COUNT(self->map) * sizeof(UT_hash_handle);
 }
 
 const struct design design_uthash = {

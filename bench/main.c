@@ -5,90 +5,202 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adversary.h"
+#include "map.h"
 #include "measure.h"
 #include "pauses.h"
 #include "schedule.h"
 
-static void usage(FILE *out)
-{
-    fprintf(
-        out,
-        "usage: locus-bench [lblc|lblcr|wlc|pauses]... [options]\n\n"
-        "Times pick + open + close of locus, of a stock uthash design, of a "
-        "kernel-like\n"
-        "one with 1,024 chains, and of the floor, in one run. All must decide "
-        "alike.\n\n"
-        "  --dest N[,N...]     destinations (10000,1000000)\n"
-        "  --servers N[,N...]  servers (16; wlc: 4,64,1024,10000)\n"
-        "  --skew S            exponent of Zipf's law for destinations (0: uniform)\n"
-        "  --seconds S         per design and case (0.5)\n"
-        "  --json              one object per line\n");
-}
+enum { SIZES_MAX = 16, SLICE_SLOTS = 10000 };
 
 struct sizes {
-    uint32_t values[16];
+    uint32_t values[SIZES_MAX];
     int count;
 };
 
-static struct sizes parse_sizes(const char *text)
-{
-    struct sizes sizes = {{0}, 0};
-
-    while (sizes.count < 16) {
-        char *end;
-        unsigned long value = strtoul(text, &end, 10);
-        if (end == text || value == 0 || value > 100000000 ||
-            (*end != '\0' && *end != ',')) {
-            fprintf(stderr,
-                    "locus-bench: expected sizes such as 1000,100000, not '%s'\n",
-                    text);
-            exit(2);
-        }
-        sizes.values[sizes.count++] = (uint32_t)value;
-        if (*end == '\0') {
-            break;
-        }
-        text = end + 1;
-    }
-    return sizes;
-}
-
 struct options {
-    struct sizes destinations, servers;
+    struct sizes destinations, servers; /* none: each measurement's own */
     double skew, seconds;
-    bool json;
+    enum format format;
 };
 
-static bool run_policy(const char *name, enum policy policy, const struct options *o)
+/* One measurement of all sizes; false: something is not as it must be. */
+struct subject {
+    const char *name;
+    bool (*run)(const struct subject *subject, const struct options *o);
+    enum policy policy;
+    struct sizes destinations, servers;
+    const char *about;
+};
+
+static const struct sizes *or_own(const struct sizes *asked, const struct sizes *own)
 {
-    struct sizes destinations = o->destinations, servers = o->servers;
+    return asked->count > 0 ? asked : own;
+}
+
+static bool run_policy(const struct subject *subject, const struct options *o)
+{
+    const struct sizes *destinations = or_own(&o->destinations, &subject->destinations);
+    const struct sizes *servers = or_own(&o->servers, &subject->servers);
     bool agree = true;
 
-    if (policy == POLICY_WLC) {
-        destinations = parse_sizes("1000");
+    if (subject->policy == POLICY_WLC) {
+        destinations = &subject->destinations; /* it has no use for them */
     }
-    if (servers.count == 0) {
-        servers = parse_sizes(policy == POLICY_WLC ? "4,64,1024,10000" : "16");
-    }
-    for (int d = 0; d < destinations.count; d++) {
-        for (int s = 0; s < servers.count; s++) {
-            struct bench_case c = {name, policy, destinations.values[d],
-                                   servers.values[s], o->skew};
-            agree = bench_schedule(&c, o->seconds, o->json) && agree;
+    for (int d = 0; d < destinations->count; d++) {
+        for (int s = 0; s < servers->count; s++) {
+            struct bench_case c = {subject->name, subject->policy,
+                                   destinations->values[d], servers->values[s],
+                                   o->skew};
+            agree = bench_schedule(&c, o->seconds, o->format) && agree;
             fflush(stdout);
         }
     }
     return agree;
 }
 
-static bool wanted(const char *name, int argc, char **argv)
+static bool run_map(const struct subject *subject, const struct options *o)
 {
-    for (int i = optind; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
+    const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
+
+    for (int i = 0; i < sizes->count; i++) {
+        bench_map(sizes->values[i], o->format, i == 0);
+        fflush(stdout);
     }
-    return optind == argc;
+    return true;
+}
+
+static bool run_gc(const struct subject *subject, const struct options *o)
+{
+    const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
+
+    for (int i = 0; i < sizes->count; i++) {
+        bench_gc(sizes->values[i], SLICE_SLOTS, o->format);
+    }
+    return true;
+}
+
+static bool run_pauses(const struct subject *subject, const struct options *o)
+{
+    const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
+
+    for (int i = 0; i < sizes->count; i++) {
+        bench_pauses(sizes->values[i], SLICE_SLOTS, o->format);
+    }
+    return true;
+}
+
+static bool run_adversary(const struct subject *subject, const struct options *o)
+{
+    const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
+
+    for (int i = 0; i < sizes->count; i++) {
+        bench_adversary(sizes->values[i], o->format);
+    }
+    return true;
+}
+
+static const struct subject subjects[] = {
+    {"lblc",
+     run_policy,
+     POLICY_LBLC,
+     {{10000, 1000000}, 2},
+     {{16}, 1},
+     "pick + open + close, all designs in one run"},
+    {"lblcr", run_policy, POLICY_LBLCR, {{10000, 1000000}, 2}, {{16}, 1}, "the same"},
+    {"wlc",
+     run_policy,
+     POLICY_WLC,
+     {{1000}, 1},
+     {{4, 16, 64, 1024, 10000}, 5},
+     "the same"},
+    {"map",
+     run_map,
+     POLICY_LBLC,
+     {{10000, 1000000}, 2},
+     {{0}, 0},
+     "add, find, miss, take out; bytes per destination"},
+    {"gc",
+     run_gc,
+     POLICY_LBLC,
+     {{1000000}, 1},
+     {{0}, 0},
+     "the collector in slices of 10,000 slots"},
+    {"pauses",
+     run_pauses,
+     POLICY_LBLC,
+     {{10000000}, 1},
+     {{0}, 0},
+     "the longest single calls: growing, collecting, purging"},
+    {"adversary",
+     run_adversary,
+     POLICY_LBLC,
+     {{100000}, 1},
+     {{0}, 0},
+     "crafted destinations beside random ones"},
+};
+
+enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
+
+static void usage(FILE *out)
+{
+    fprintf(out,
+            "usage: locus-bench [WHAT]... [options]\n\n"
+            "Times locus beside a stock uthash design, a kernel-like one with 1,024 "
+            "chains and\nthe floor (one cache line, no rules), which must decide "
+            "alike. WHAT, all by default:\n\n");
+    for (int i = 0; i < SUBJECTS; i++) {
+        fprintf(out, "  %-19s %s\n", subjects[i].name, subjects[i].about);
+    }
+    fprintf(out,
+            "\n"
+            "  --dest N[,N...]     destinations, 1 to 100,000,000\n"
+            "  --servers N[,N...]  servers of lblc, lblcr (16), wlc (4 to 10,000)\n"
+            "  --skew S            exponent of Zipf's law for destinations (0: "
+            "uniform)\n"
+            "  --seconds S         per design and case (0.5)\n"
+            "  --json              one object per line\n"
+            "  --markdown          tables as the README has them\n"
+            "  --help              this text\n\n"
+            "With GLIBC_TUNABLES=glibc.malloc.hugetlb=1 the maps lie on huge pages.\n");
+}
+
+static _Noreturn void refuse(const char *what, const char *text)
+{
+    fprintf(stderr, "locus-bench: expected %s, not '%s'\n", what, text);
+    exit(2);
+}
+
+static struct sizes parse_sizes(const char *text)
+{
+    struct sizes sizes = {{0}, 0};
+    const char *at = text;
+
+    for (;;) {
+        char *end;
+        unsigned long value = strtoul(at, &end, 10);
+        if (end == at || *at < '0' || *at > '9' || value == 0 || value > 100000000 ||
+            (*end != '\0' && *end != ',') || sizes.count == SIZES_MAX) {
+            refuse("up to 16 sizes such as 1000,100000", text);
+        }
+        sizes.values[sizes.count++] = (uint32_t)value;
+        if (*end == '\0') {
+            return sizes;
+        }
+        at = end + 1;
+    }
+}
+
+static double parse_number(const char *text, double least, double most,
+                           const char *what)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= least && value <= most)) {
+        refuse(what, text);
+    }
+    return value;
 }
 
 static struct options parse(int argc, char **argv)
@@ -99,10 +211,11 @@ static struct options parse(int argc, char **argv)
         {"skew", required_argument, NULL, 'k'},
         {"seconds", required_argument, NULL, 't'},
         {"json", no_argument, NULL, 'j'},
+        {"markdown", no_argument, NULL, 'm'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options o = {.destinations = {{10000, 1000000}, 2}, .seconds = 0.5};
+    struct options o = {.seconds = 0.5};
     int c;
 
     while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
@@ -114,13 +227,16 @@ static struct options parse(int argc, char **argv)
             o.servers = parse_sizes(optarg);
             break;
         case 'k':
-            o.skew = atof(optarg);
+            o.skew = parse_number(optarg, 0, 10, "an exponent from 0 to 10");
             break;
         case 't':
-            o.seconds = atof(optarg);
+            o.seconds = parse_number(optarg, 0.001, 3600, "seconds from 0.001 to 3600");
             break;
         case 'j':
-            o.json = true;
+            o.format = FORMAT_JSON;
+            break;
+        case 'm':
+            o.format = FORMAT_MARKDOWN;
             break;
         case 'h':
             usage(stdout);
@@ -133,32 +249,52 @@ static struct options parse(int argc, char **argv)
     return o;
 }
 
+static void check_words(int argc, char **argv)
+{
+    for (int i = optind; i < argc; i++) {
+        int found = 0;
+        while (found < SUBJECTS && strcmp(argv[i], subjects[found].name) != 0) {
+            found++;
+        }
+        if (found == SUBJECTS) {
+            usage(stderr);
+            exit(2);
+        }
+    }
+}
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+    for (int i = optind; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return optind == argc;
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"lblc", "lblcr", "wlc"};
-    static const enum policy policies[] = {POLICY_LBLC, POLICY_LBLCR, POLICY_WLC};
     struct options o = parse(argc, argv);
-    bool agree = true;
+    bool ok = true, in_table = false;
 
-    if (!o.json) {
+    check_words(argc, argv);
+    if (o.format == FORMAT_TEXT) {
         print_machine_line();
     }
-    if (wanted("pauses", argc, argv)) {
-        for (int i = 0; i < o.destinations.count; i++) {
-            bench_pauses(o.destinations.values[i], 10000, o.json);
+    for (int i = 0; i < SUBJECTS; i++) {
+        if (!wanted(subjects[i].name, argc, argv)) {
+            continue;
         }
-    }
-    if (!o.json && (wanted("lblc", argc, argv) || wanted("lblcr", argc, argv) ||
-                    wanted("wlc", argc, argv))) {
-        bench_schedule_heading();
-    }
-    for (int i = 0; i < 3; i++) {
-        if (wanted(names[i], argc, argv)) {
-            agree = run_policy(names[i], policies[i], &o) && agree;
+        if (subjects[i].run == run_policy && !in_table) {
+            bench_schedule_heading(o.format);
         }
+        in_table = subjects[i].run == run_policy;
+        ok = subjects[i].run(&subjects[i], &o) && ok;
+        fflush(stdout);
     }
-    if (!agree) {
+    if (!ok) {
         fprintf(stderr, "locus-bench: the designs did not decide alike\n");
     }
-    return agree ? 0 : 1;
+    return ok ? 0 : 1;
 }

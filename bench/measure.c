@@ -72,3 +72,51 @@ void print_machine_line(void)
     printf("# %s, %ld processors, load %.1f, compiler %s\n", model,
            sysconf(_SC_NPROCESSORS_ONLN), load, __VERSION__);
 }
+
+static void print_heading(enum format format, const char *what,
+                          const struct field *fields, size_t count)
+{
+    printf(format == FORMAT_MARKDOWN ? "| %s |" : "%-34s", what);
+    for (size_t i = 0; i < count; i++) {
+        printf(format == FORMAT_MARKDOWN ? " %s |" : " %12s", fields[i].name);
+    }
+    if (format == FORMAT_MARKDOWN) {
+        printf("\n|---|");
+        for (size_t i = 0; i < count; i++) {
+            printf("---|");
+        }
+    }
+    printf("\n");
+}
+
+static void print_json_record(const char *what, const char *name,
+                              const struct field *fields, size_t count)
+{
+    printf("{\"%s\": \"%s\"", what, name);
+    for (size_t i = 0; i < count; i++) {
+        printf(", \"");
+        for (const char *at = fields[i].name; *at != '\0'; at++) {
+            putchar(*at == ' ' ? '_' : *at);
+        }
+        printf("\": %.*f", fields[i].decimals, fields[i].value);
+    }
+    printf("}\n");
+}
+
+void print_record(enum format format, bool first, const char *what, const char *name,
+                  const struct field *fields, size_t count)
+{
+    if (format == FORMAT_JSON) {
+        print_json_record(what, name, fields, count);
+        return;
+    }
+    if (first) {
+        print_heading(format, what, fields, count);
+    }
+    printf(format == FORMAT_MARKDOWN ? "| %s |" : "%-34s", name);
+    for (size_t i = 0; i < count; i++) {
+        printf(format == FORMAT_MARKDOWN ? " %.*f |" : " %12.*f", fields[i].decimals,
+               fields[i].value);
+    }
+    printf("\n");
+}

@@ -3,6 +3,7 @@
 #ifndef LOCUS_BENCH_MEASURE_H
 #define LOCUS_BENCH_MEASURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,17 @@ void samples_add(struct samples *samples, double value);
 double samples_quantile(struct samples *samples, double quantile);
 
 void print_machine_line(void);
+
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
+
+struct field {
+    const char *name;
+    double value;
+    int decimals;
+};
+
+/* One row of a table: a name, then figures. first: with the heading above it. */
+void print_record(enum format format, bool first, const char *what, const char *name,
+                  const struct field *fields, size_t count);
 
 #endif

@@ -12,9 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include <locus/locus.h>
-
-#include "measure.h"
+#include "fixture.h"
 
 enum { SERVERS = 16, BUCKETS = 64 * 8, SUSPECT_NS = 5000 };
 
@@ -77,49 +75,24 @@ static uint64_t quantile(const struct histogram *h, double q)
     return h->most_ns;
 }
 
-static void print(const struct histogram *h, bool json)
+static double us(uint64_t ns)
 {
-    if (json) {
-        printf(
-            "{\"what\": \"%s\", \"calls\": %llu, \"p50_ns\": %llu, \"p99_ns\": %llu, "
-            "\"p999_ns\": %llu, \"max_ns\": %llu, \"disturbed\": %llu, "
-            "\"disturbed_max_ns\": %llu}\n",
-            h->what, (unsigned long long)h->count, (unsigned long long)quantile(h, 0.5),
-            (unsigned long long)quantile(h, 0.99),
-            (unsigned long long)quantile(h, 0.999), (unsigned long long)h->most_ns,
-            (unsigned long long)h->disturbed, (unsigned long long)h->disturbed_most_ns);
-        return;
-    }
-    printf("%-34s %10llu %9.2f %9.2f %9.2f %9.2f %9llu %9.2f\n", h->what,
-           (unsigned long long)h->count, (double)quantile(h, 0.5) / 1000,
-           (double)quantile(h, 0.99) / 1000, (double)quantile(h, 0.999) / 1000,
-           (double)h->most_ns / 1000, (unsigned long long)h->disturbed,
-           (double)h->disturbed_most_ns / 1000);
+    return (double)ns / 1000;
 }
 
-static struct locus_service *make_service(void)
+static void print(const struct histogram *h, enum format format, bool first)
 {
-    struct locus_service_config config = {
-        .scheduler = "lblc",
-        /* Unbounded, collects at every run, purges removed servers. */
-        .rules = locus_rules_find("article"),
-        .expiration_ns = 3600 * INT64_C(1000000000),
+    struct field fields[] = {
+        {"calls", (double)h->count, 0},
+        {"p50 us", us(quantile(h, 0.5)), 2},
+        {"p99 us", us(quantile(h, 0.99)), 2},
+        {"p99.9 us", us(quantile(h, 0.999)), 2},
+        {"max us", us(h->most_ns), 2},
+        {"disturbed", (double)h->disturbed, 0},
+        {"their max us", us(h->disturbed_most_ns), 2},
     };
-    struct locus_service *svc;
 
-    if (locus_service_create(&config, &svc) != LOCUS_OK) {
-        fprintf(stderr, "locus-bench: out of memory\n");
-        exit(1);
-    }
-    for (uint32_t i = 0; i < SERVERS; i++) {
-        struct locus_server_config server = {
-            .address = {.family = LOCUS_IPV4, .key = {.ipv4 = i}}, .weight = 1000};
-        uint32_t handle;
-        if (locus_server_add(svc, &server, 0, &handle) != LOCUS_OK) {
-            exit(1);
-        }
-    }
-    return svc;
+    print_record(format, first, "call", h->what, fields, 7);
 }
 
 /* Picks destinations first..last-1, bound and unbound at once so that they spread. */
@@ -172,47 +145,73 @@ static struct histogram *fresh(const char *what)
     return h;
 }
 
-static void report(struct histogram *h, bool json)
+static void report(struct histogram *h, enum format format, bool first)
 {
-    print(h, json);
+    print(h, format, first);
     fflush(stdout);
     free(h);
 }
 
-void bench_pauses(uint32_t destinations, size_t budget, bool json)
+/* What the figures are of, above a table for people. */
+static void explain(uint32_t destinations, size_t budget, enum format format)
 {
-    const uint64_t hour_ns = 3600 * UINT64_C(1000000000);
-    struct locus_service *svc = make_service();
+    if (format == FORMAT_TEXT) {
+        printf("# one call, %u destinations, slices of %zu slots; disturbed: the "
+               "kernel\n# switched or fetched a page meanwhile\n",
+               destinations, budget);
+    }
+}
+
+void bench_pauses(uint32_t destinations, size_t budget, enum format format)
+{
+    struct locus_service *svc = make_service(LOCUS_IPV4, 0, SERVERS);
     struct histogram *h;
 
-    if (!json) {
-        printf("# microseconds of one call, %u destinations, slices of %zu slots; "
-               "disturbed:\n"
-               "# the kernel switched or fetched a page meanwhile\n"
-               "%-34s %10s %9s %9s %9s %9s %9s %9s\n",
-               destinations, budget, "call", "calls", "p50", "p99", "p99.9", "max",
-               "disturbed", "their max");
-    }
+    explain(destinations, budget, format);
     h = fresh("pick, map growing from empty");
     pick_all(svc, 0, destinations, 0, h);
-    report(h, json);
+    report(h, format, true);
 
     h = fresh("pick, half of them again");
-    pick_all(svc, 0, destinations / 2, hour_ns, h);
-    report(h, json);
+    pick_all(svc, 0, destinations / 2, HOUR_NS, h);
+    report(h, format, false);
 
     h = fresh("slice, half of them collected");
-    tick_all(svc, hour_ns + hour_ns / 2, budget, h);
-    report(h, json);
+    tick_all(svc, HOUR_NS + HOUR_NS / 2, budget, h);
+    report(h, format, false);
 
     h = fresh("remove a server of 1/16 of them");
     uint64_t start = wall_ns();
-    (void)!locus_server_remove(svc, 0, hour_ns + hour_ns / 2);
+    (void)!locus_server_remove(svc, 0, HOUR_NS + HOUR_NS / 2);
     add(h, wall_ns() - start);
-    report(h, json);
+    report(h, format, false);
 
     h = fresh("slice, its destinations purged");
-    tick_all(svc, hour_ns + hour_ns / 2, budget, h);
-    report(h, json);
+    tick_all(svc, HOUR_NS + HOUR_NS / 2, budget, h);
+    report(h, format, false);
+    locus_service_destroy(svc);
+}
+
+void bench_gc(uint32_t destinations, size_t budget, enum format format)
+{
+    struct locus_service *svc = make_service(LOCUS_IPV4, 0, SERVERS);
+    struct histogram *h = fresh("pick");
+
+    explain(destinations, budget, format);
+    pick_all(svc, 0, destinations, 0, h);
+    pick_all(svc, 0, destinations / 2, HOUR_NS, h);
+    free(h);
+
+    h = fresh("slice, nothing to collect");
+    tick_all(svc, HOUR_NS / 2, budget, h);
+    report(h, format, true);
+
+    h = fresh("slice, half of them collected");
+    tick_all(svc, HOUR_NS + HOUR_NS / 2, budget, h);
+    report(h, format, false);
+
+    h = fresh("slice, the rest collected");
+    tick_all(svc, 3 * HOUR_NS, budget, h);
+    report(h, format, false);
     locus_service_destroy(svc);
 }

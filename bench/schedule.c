@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "design.h"
+#include "fixture.h"
 #include "measure.h"
 
 enum { DESIGNS = 5, ROUNDS = 11 };
@@ -34,14 +35,6 @@ struct contender {
     struct samples overlapped, isolated;
 };
 
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 /* Addresses that are neither in order nor random: an odd multiple of the rank. */
 static uint32_t address_of(uint32_t rank)
 {
@@ -56,15 +49,6 @@ static size_t power_of_two(size_t least)
         power *= 2;
     }
     return power;
-}
-
-static void *must(void *ptr)
-{
-    if (ptr == NULL) {
-        fprintf(stderr, "locus-bench: out of memory\n");
-        exit(1);
-    }
-    return ptr;
 }
 
 /* Ranks drawn by Zipf's law of that exponent (0: all alike), by inversion of its integral. */
@@ -183,8 +167,11 @@ static bool decisions_agree(struct contender *contenders, size_t count)
     return agree;
 }
 
+/* The first run is not timed: the others have had the caches since. */
 static void measure(struct contender *k)
 {
+    k->design->run(k->self, &k->load, k->round, false);
+
     uint64_t start = cpu_ns();
     k->design->run(k->self, &k->load, k->round, false);
     samples_add(&k->overlapped, (double)(cpu_ns() - start) / (double)k->round);
@@ -194,14 +181,20 @@ static void measure(struct contender *k)
     samples_add(&k->isolated, (double)(cpu_ns() - start) / (double)k->round);
 }
 
-/* As many picks as take about the time, found by doubling. */
-static void find_round(struct contender *k, double seconds)
+/*
+ * As many picks as take about the time, found by doubling. On a large map they must be enough
+ * to touch its pages more than once, or what is timed is how the machine finds memory
+ * that was not used for a while; unless even that takes far too long.
+ */
+static void find_round(struct contender *k, double seconds, size_t destinations)
 {
     k->round = 64;
     for (;;) {
         uint64_t start = cpu_ns();
         k->design->run(k->self, &k->load, k->round, false);
-        if ((double)(cpu_ns() - start) * 1e-9 >= seconds || k->round >= 1u << 26) {
+        double taken = (double)(cpu_ns() - start) * 1e-9;
+        if (k->round >= 1u << 26 || taken >= 20 * seconds ||
+            (taken >= seconds && k->round >= destinations / 16)) {
             return;
         }
         k->round *= 2;
@@ -287,7 +280,32 @@ static void print_json(struct contender *contenders, const struct bench_case *c,
     }
 }
 
-void bench_schedule_heading(void)
+static void markdown_cells(struct contender *contenders, bool isolated)
+{
+    for (int i = 0; i < DESIGNS; i++) {
+        struct contender *k = &contenders[i];
+        printf(" %.0f |",
+               samples_quantile(isolated ? &k->isolated : &k->overlapped, 0.5));
+    }
+    printf("\n");
+}
+
+static void print_markdown(struct contender *contenders, const struct bench_case *c,
+                           bool agree)
+{
+    printf("| %s, ", c->name);
+    if (c->policy != POLICY_WLC) {
+        printf("%u destinations, ", c->destinations);
+    }
+    printf("%u servers%s |", c->servers, agree ? "" : " (DIFFERS)");
+    markdown_cells(contenders, false);
+    if (c->policy != POLICY_WLC) {
+        printf("| the same, each pick waiting for the one before |");
+        markdown_cells(contenders, true);
+    }
+}
+
+static void text_heading(void)
 {
     printf("# ns of CPU time per pick + open + close: median, least and most of %d "
            "rounds;\n"
@@ -297,7 +315,29 @@ void bench_schedule_heading(void)
            "isolated", "ratio", "isolated", "B/dest");
 }
 
-bool bench_schedule(const struct bench_case *c, double seconds, bool json)
+static void markdown_heading(void)
+{
+    printf("|");
+    for (int i = 0; i < DESIGNS; i++) {
+        printf(" | %s", columns[i].name);
+    }
+    printf(" |\n|---|");
+    for (int i = 0; i < DESIGNS; i++) {
+        printf("---|");
+    }
+    printf("\n");
+}
+
+void bench_schedule_heading(enum format format)
+{
+    if (format == FORMAT_TEXT) {
+        text_heading();
+    } else if (format == FORMAT_MARKDOWN) {
+        markdown_heading();
+    }
+}
+
+bool bench_schedule(const struct bench_case *c, double seconds, enum format format)
 {
     struct contender contenders[DESIGNS];
     size_t check = c->destinations >= 100000 ? 2000 : 100000;
@@ -308,15 +348,17 @@ bool bench_schedule(const struct bench_case *c, double seconds, bool json)
     }
     bool agree = decisions_agree(contenders, check);
     for (int i = 0; i < DESIGNS; i++) {
-        find_round(&contenders[i], seconds / (2 * ROUNDS));
+        find_round(&contenders[i], seconds / (3 * ROUNDS), c->destinations);
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < DESIGNS; i++) {
             measure(&contenders[(i + round) % DESIGNS]);
         }
     }
-    if (json) {
+    if (format == FORMAT_JSON) {
         print_json(contenders, c, agree);
+    } else if (format == FORMAT_MARKDOWN) {
+        print_markdown(contenders, c, agree);
     } else {
         print_row(contenders, c, agree);
     }

@@ -3,6 +3,7 @@
 #define LOCUS_BENCH_SCHEDULE_H
 
 #include "design.h"
+#include "measure.h"
 
 struct bench_case {
     const char *name; /* of the policy */
@@ -11,9 +12,9 @@ struct bench_case {
     double skew; /* exponent of Zipf's law; 0: uniform */
 };
 
-void bench_schedule_heading(void);
+void bench_schedule_heading(enum format format);
 /* Measures one case, about seconds per design, and prints its rows. false: the designs did
  * not decide alike. */
-bool bench_schedule(const struct bench_case *c, double seconds, bool json);
+bool bench_schedule(const struct bench_case *c, double seconds, enum format format);
 
 #endif

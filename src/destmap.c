@@ -50,8 +50,13 @@ union locus_key locus_dest_key(const struct destmap *map, const struct dest *des
 
 static uint64_t dest_hash(const struct destmap *map, const struct dest *dest)
 {
-    union locus_key key = locus_dest_key(map, dest);
+    union locus_key key;
 
+    if (map->wide) {
+        memcpy(key.words, dest->words, sizeof(key.words));
+    } else {
+        key.ipv4 = dest->ipv4;
+    }
     return destmap_hash(map, &key);
 }
 
@@ -420,13 +425,16 @@ static void close_gap(const struct destmap *map, const struct segment *segment,
     slot_at(map, segment->slots, hole)->ref = 0;
 }
 
+static void remove_from(struct destmap *map, struct segment *segment, struct dest *dest)
+{
+    segment->used--;
+    map->count--;
+    close_gap(map, segment, dest);
+}
+
 void locus_destmap_remove(struct destmap *map, struct dest *dest)
 {
-    uint64_t first = home_place(map, dest_hash(map, dest));
-
-    map->directory[first].used--;
-    map->count--;
-    close_gap(map, &map->directory[first], dest);
+    remove_from(map, &map->directory[home_place(map, dest_hash(map, dest))], dest);
 }
 
 const struct dest *locus_destmap_next(const struct destmap *map,
@@ -463,20 +471,24 @@ static uint64_t walk_segment(const struct destmap *map, struct destmap_walk *wal
     return home_place(map, walk->below - 1);
 }
 
-/* Done with a segment: give memory back if it holds less than half of what it could. */
-static void walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t first)
+/* Done with a segment: give memory back if it holds less than half of what it could.
+ * Returns how many slots had to be looked at once more for it. */
+static size_t walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t first)
 {
-    struct segment *segment = &map->directory[first];
+    const struct segment *segment = &map->directory[first];
+    size_t looked = 0;
 
     if (walk->removed) {
         uint32_t fitting = slots_for(map, segment->used);
         if (fitting < segment->slot_count / 2) {
+            looked = slots_in_all(segment->slot_count);
             (void)resize(map, first, fitting);
         }
     }
     walk->below = map->depth == 0 ? 0 : first << (64 - map->depth);
     walk->slots = NULL;
     walk->finished = first == 0;
+    return looked;
 }
 
 size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
@@ -490,18 +502,18 @@ size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t
     /* Downwards, since closing a gap shifts entries down: from where the walk has been. */
     while (!walk->finished && looked < budget) {
         uint64_t first = walk_segment(map, walk);
-        const struct segment *segment = &map->directory[first];
+        struct segment *segment = &map->directory[first];
         while (walk->position > 0 && looked < budget) {
             struct dest *dest = slot_at(map, segment->slots, --walk->position);
             looked++;
             if (dest->ref != 0 && visit(arg, dest)) {
-                locus_destmap_remove(map, dest);
+                remove_from(map, segment, dest);
                 walk->removed = true;
             }
         }
         if (walk->position == 0) {
-            walk_on(map, walk, first);
+            looked += walk_on(map, walk, first);
         }
     }
-    return looked;
+    return looked < budget ? looked : budget;
 }
