@@ -70,9 +70,9 @@ tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
 	$(SLOW_TEST) -C build-tsan --suite shared --suite threads
 
-valgrind: ## the unit tests of the libraries under valgrind
+valgrind: ## the unit tests of the libraries, and the pool's on real servers, under valgrind
 	@$(call setup,build-valgrind,$(DEBUG))
-	$(TEST) -C build-valgrind --setup valgrind --suite unit --no-suite model --no-suite sim
+	$(TEST) -C build-valgrind --setup valgrind --suite unit --suite server --no-suite model --no-suite sim
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))

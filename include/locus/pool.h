@@ -154,7 +154,8 @@ enum locus_pool_start {
  * that was removed is restored as by locus_pool_restore(). *added (may be NULL) is how many
  * became live. Minimum and mean are those at the time of the call (or, for more than 256
  * members, of each 256). EINVAL: a malformed name, and nothing was added; ERANGE: value above
- * LOCUS_POOL_START_LIMIT; EFULL: beyond LOCUS_POOL_MEMBERS_MAX, those before were added.
+ * LOCUS_POOL_START_LIMIT; EFULL: beyond LOCUS_POOL_MEMBERS_MAX. Where it ends early, also
+ * for lack of memory, those before were added.
  */
 LOCUS_API int locus_pool_add(struct locus_pool *pool, const char *const *members,
                              size_t count, enum locus_pool_start start, uint64_t value,

@@ -807,6 +807,7 @@ START_TEST(counts_of_64_workers_add_up_and_differ_by_one_at_most)
     struct locus_pool_list *list;
     uint64_t total = 0;
 
+    memset(workers, 0, sizeof(workers));
     begin(_i, "workers", &config);
     for (int m = 0; m < MEMBERS; m++) {
         char name[4];
@@ -880,6 +881,8 @@ START_TEST(counts_add_up_while_members_come_and_go)
     struct locus_pool_list *list;
     void *failed;
 
+    memset(workers, 0, sizeof(workers));
+    stop = false;
     begin(_i, "churn", NULL);
     for (int m = 0; m < MEMBERS; m++) {
         char name[4];
