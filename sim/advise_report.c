@@ -483,7 +483,8 @@ static json_t *candidate_object(const struct advice *advice, const struct candid
                         json_integer((json_int_t)c->max_entries));
     json_object_set_new(object, "servers", servers_array(c));
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
-        if (s->needs != NEEDS_GUARD && (s->needs != NEEDS_CACHE || has_cache(advice)) &&
+        if (s->needs < NEEDS_REMOVALS &&
+            (s->needs != NEEDS_CACHE || has_cache(advice)) &&
             (s->needs != NEEDS_MAP || policy_has_map(&c->policy))) {
             json_object_set_new(object, s->name,
                                 json_integer((json_int_t)figure_value(&c->figures, s)));

@@ -110,6 +110,16 @@ bool policy_wants(const struct policy_report *policy, const struct figure_spec *
     return spec->needs != NEEDS_MAP || policy->has_map;
 }
 
+static bool has_event(const struct server_list *list, enum server_event_kind kind)
+{
+    for (size_t i = 0; i < list->event_count; i++) {
+        if (list->events[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool report_wants(const struct report *report, const struct figure_spec *spec)
 {
     switch (spec->needs) {
@@ -117,13 +127,11 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
         return true;
     case NEEDS_CACHE:
         return report->cache.capacity > 0;
+    case NEEDS_REMOVALS:
+        return has_event(report->servers, EVENT_REMOVE) ||
+               has_event(report->servers, EVENT_FAIL);
     case NEEDS_GUARD:
-        for (size_t i = 0; i < report->servers->event_count; i++) {
-            if (report->servers->events[i].kind == EVENT_GUARD) {
-                return true;
-            }
-        }
-        return false;
+        return has_event(report->servers, EVENT_GUARD);
     case NEEDS_MAP:
     case NEEDS_REFUSALS:
         break;
