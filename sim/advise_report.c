@@ -424,6 +424,10 @@ static void print_apply(const struct advice *advice)
     } else {
         print_ipvsadm(advice);
     }
+    if (strncmp(advice->setup->rules_name, "kernel", 6) != 0) {
+        printf("  # measured under the rules '%s', which no kernel has\n",
+               advice->setup->rules_name);
+    }
     if (servers_have_one_destination(&advice->setup->servers) &&
         policy_goes_by_destination(chosen(advice)->policy.scheduler)) {
         printf(
