@@ -424,6 +424,10 @@ static void print_apply(const struct advice *advice)
     } else {
         print_ipvsadm(advice);
     }
+    if (strncmp(advice->setup->rules_name, "kernel", 6) != 0) {
+        printf("  # measured under the rules '%s', which no kernel has\n",
+               advice->setup->rules_name);
+    }
     if (servers_have_one_destination(&advice->setup->servers) &&
         policy_goes_by_destination(chosen(advice)->policy.scheduler)) {
         printf(
@@ -483,7 +487,8 @@ static json_t *candidate_object(const struct advice *advice, const struct candid
                         json_integer((json_int_t)c->max_entries));
     json_object_set_new(object, "servers", servers_array(c));
     for (const struct figure_spec *s = figure_specs; s->name != NULL; s++) {
-        if (s->needs != NEEDS_GUARD && (s->needs != NEEDS_CACHE || has_cache(advice)) &&
+        if (s->needs < NEEDS_REMOVALS &&
+            (s->needs != NEEDS_CACHE || has_cache(advice)) &&
             (s->needs != NEEDS_MAP || policy_has_map(&c->policy))) {
             json_object_set_new(object, s->name,
                                 json_integer((json_int_t)figure_value(&c->figures, s)));

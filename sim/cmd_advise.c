@@ -435,6 +435,12 @@ static int find_advice(struct advise *advise, char *const *paths, size_t count)
     if (status == EXIT_OK) {
         choose(advise);
     }
+    if (status == EXIT_OK &&
+        advise->candidates[advise->choice].figures.connections == 0) {
+        fprintf(stderr, "locus advise: no server takes a connection: is every weight "
+                        "0?\n");
+        status = EXIT_EMPTY;
+    }
     return status;
 }
 

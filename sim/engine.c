@@ -289,6 +289,7 @@ static int take_out(struct engine *e, uint32_t server, uint64_t now_ns)
         return status;
     }
     e->handles[server] = LOCUS_NO_SERVER;
+    e->recorder.tally->cut += e->recorder.servers[server].active;
     recorder_set_weight(&e->recorder, server, 0, now_ns);
     offer(e, server);
     if (e->caches != NULL) {

@@ -75,6 +75,9 @@ const struct figure_spec figure_specs[] = {
      .needs = NEEDS_MAP, .about = "destinations that expired or were pushed out of it"},
     {FIGURE(forgotten), .label = "forgot", .unit = FIGURE_COUNT, .rank = 24,
      .needs = NEEDS_MAP, .about = "destinations that it had no room for"},
+    {FIGURE(cut), .label = "cut", .unit = FIGURE_COUNT, .rank = 6,
+     .needs = NEEDS_REMOVALS,
+     .about = "connections that were active on a server when it was removed or failed"},
     {FIGURE(kept), .label = "kept", .unit = FIGURE_COUNT, .rank = 7,
      .needs = NEEDS_GUARD, .about = "servers that the guard kept in service"},
     {.name = NULL},
@@ -472,6 +475,7 @@ static void add_tally(struct tally *sum, const struct tally *t)
     sum->jain_ns += t->jain_ns;
     sum->evicted += t->evicted;
     sum->forgotten += t->forgotten;
+    sum->cut += t->cut;
     sum->kept += t->kept;
     if (t->imbalance_peak > sum->imbalance_peak) {
         sum->imbalance_peak = t->imbalance_peak;
@@ -592,6 +596,7 @@ void recorder_figures(const struct recorder *r, size_t phase, struct figures *ou
     out->map_bytes_peak = sum.map_bytes_peak;
     out->evicted = sum.evicted;
     out->forgotten = sum.forgotten;
+    out->cut = sum.cut;
     out->kept = sum.kept;
     if (phase == SIZE_MAX) {
         count_replicas(r, out);

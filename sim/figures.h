@@ -50,6 +50,7 @@ struct figures {
     uint64_t map_bytes_peak;
     uint64_t evicted;   /* destinations that expired or were pushed out of the map */
     uint64_t forgotten; /* destinations that the map had no room for */
+    uint64_t cut;       /* active on a server when it was removed or failed */
     uint64_t kept;      /* servers that a scenario's guard kept in service */
 };
 
@@ -70,6 +71,7 @@ enum figure_needs {
     NEEDS_CACHE,
     NEEDS_MAP,
     NEEDS_REFUSALS,
+    NEEDS_REMOVALS,
     NEEDS_GUARD,
 };
 
@@ -113,7 +115,7 @@ struct tally {
     double imbalance_ns, cv_ns, jain_ns; /* integrals over busy time */
     double active_ns, imbalance_active_ns;
     double imbalance_peak;
-    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, kept;
+    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, cut, kept;
     struct server_tally *servers;
 };
 

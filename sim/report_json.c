@@ -108,6 +108,9 @@ static json_t *settings_object(const struct report *report)
     set_number(object, "tcpfin_ms", report->tcpfin_ns / 1000000u);
     set_number(object, "udp_ms", report->udp_ns / 1000000u);
     set_number(object, "expiration_ms", report->expiration_ns / 1000000u);
+    if (report->phase_count > 1) { /* how exact recovery_ms is */
+        set_number(object, "interval_ms", report->interval_ns / 1000000u);
+    }
     json_object_set_new(object, "weights_from_trace",
                         json_boolean(report->weights_from_trace));
     if (report->weights_from_trace) {

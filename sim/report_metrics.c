@@ -4,6 +4,7 @@
  * large pool under many policies makes thousands of series.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "report.h"
 
@@ -60,16 +61,6 @@ static void print_value(FILE *out, enum figure_unit unit, uint64_t value)
     }
 }
 
-static void print_label(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
-        }
-        fputc(*text == '\n' ? ' ' : *text, out);
-    }
-}
-
 static void print_figure(FILE *out, const struct report *report,
                          const struct figure_spec *spec)
 {
@@ -111,6 +102,24 @@ static const struct {
      FIGURE_SHARE, "its share of the weights"},
 };
 
+/* The labels of node_exporter's node_ipvs_backend_*, so that both join. */
+static void print_backend(FILE *out, const char *policy,
+                          const struct server_spec *server)
+{
+    struct locus_address address = server->address;
+    char text[LOCUS_ADDRESS_TEXT];
+
+    fprintf(out, "{policy=\"%s\",remote_address=\"", policy);
+    if (address.family == LOCUS_NAME) {
+        fprintf(out, "%.*s", (int)strcspn(server->name, ":"), server->name);
+    } else {
+        address.port = 0;
+        locus_address_format(&address, text, sizeof(text));
+        fputs(text, out);
+    }
+    fprintf(out, "\",remote_port=\"%u\"} ", server->address.port);
+}
+
 static void print_servers(FILE *out, const struct report *report)
 {
     for (size_t m = 0; m < sizeof(server_metrics) / sizeof(*server_metrics); m++) {
@@ -121,10 +130,9 @@ static void print_servers(FILE *out, const struct report *report)
         for (size_t p = 0; p < report->policy_count; p++) {
             for (size_t s = 0; s < report->servers->count; s++) {
                 const char *figures = (const char *)&report->policies[p].servers[s];
-                fprintf(out, "locus_replay_server_%s{policy=\"%s\",server=\"", name,
-                        report->policies[p].name);
-                print_label(out, report->servers->items[s].name);
-                fprintf(out, "\"} ");
+                fprintf(out, "locus_replay_server_%s", name);
+                print_backend(out, report->policies[p].name,
+                              &report->servers->items[s]);
                 print_value(out, server_metrics[m].unit,
                             *(const uint64_t *)(figures + server_metrics[m].offset));
             }

@@ -89,7 +89,8 @@ static uint64_t recovery_ms(const struct policy_report *policy,
                             uint64_t interval_ns)
 {
     const struct timeline *t = policy->timeline;
-    uint64_t even_ppm = policy->phases[0].imbalance_mean_ppm;
+    uint64_t before_ppm = policy->phases[0].imbalance_mean_ppm;
+    uint64_t even_ppm = before_ppm > 0 ? before_ppm : 1000000; /* nothing was active */
 
     even_ppm += even_ppm / RECOVERED_WITHIN;
     for (size_t i = 0; i < t->count && t->points[i].at_ns <= until_ns; i++) {

@@ -29,11 +29,14 @@ const char *report_count(uint64_t count, char text[REPORT_TEXT])
 const char *report_time(uint64_t ms, char text[REPORT_TEXT])
 {
     uint64_t s = ms / 1000;
+    unsigned rest = (unsigned)(ms % 1000);
 
-    if (ms < 10000) {
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%03us", s, (unsigned)(ms % 1000));
-    } else if (s < 60) {
-        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%us", s, (unsigned)(ms % 1000 / 100));
+    if (s < 60 && (rest == 0 || (s >= 10 && rest < 100))) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 "s", s);
+    } else if (s < 60 && (s >= 10 || rest % 100 == 0)) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%us", s, rest / 100);
+    } else if (s < 10) {
+        snprintf(text, REPORT_TEXT, "%" PRIu64 ".%03us", s, rest);
     } else if (s < 3600) {
         snprintf(text, REPORT_TEXT, "%" PRIu64 "m%02us", s / 60, (unsigned)(s % 60));
     } else if (s < 86400) {
@@ -110,6 +113,16 @@ bool policy_wants(const struct policy_report *policy, const struct figure_spec *
     return spec->needs != NEEDS_MAP || policy->has_map;
 }
 
+static bool has_event(const struct server_list *list, enum server_event_kind kind)
+{
+    for (size_t i = 0; i < list->event_count; i++) {
+        if (list->events[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool report_wants(const struct report *report, const struct figure_spec *spec)
 {
     switch (spec->needs) {
@@ -117,13 +130,11 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
         return true;
     case NEEDS_CACHE:
         return report->cache.capacity > 0;
+    case NEEDS_REMOVALS:
+        return has_event(report->servers, EVENT_REMOVE) ||
+               has_event(report->servers, EVENT_FAIL);
     case NEEDS_GUARD:
-        for (size_t i = 0; i < report->servers->event_count; i++) {
-            if (report->servers->events[i].kind == EVENT_GUARD) {
-                return true;
-            }
-        }
-        return false;
+        return has_event(report->servers, EVENT_GUARD);
     case NEEDS_MAP:
     case NEEDS_REFUSALS:
         break;
@@ -367,9 +378,12 @@ static void print_phase(FILE *out, const struct report *report, size_t p,
     size_t names = name_width(report);
     char text[REPORT_TEXT];
 
-    fprintf(out, "\n%s, from %s%s%s\n", phase->name,
-            report_time(phase->from_ns / 1000000u, text), p > 0 ? ": " : "",
-            phase->events);
+    if (p == 0) {
+        fprintf(out, "\n%s\n", phase->name);
+    } else {
+        fprintf(out, "\n%s, from %s: %s\n", phase->name,
+                report_time(phase->from_ns / 1000000u, text), phase->events);
+    }
     print_head(out, "policy", names, columns, count, p > 0 ? "even in" : NULL);
     for (size_t i = 0; i < report->policy_count; i++) {
         const struct policy_report *policy = &report->policies[i];
@@ -399,8 +413,8 @@ static void print_phases(FILE *out, const struct report *report, size_t width)
         print_phase(out, report, p, columns, count);
     }
     fprintf(out,
-            "\neven in: until the imbalance was first at most %d %% above that before, "
-            "to %s\n",
+            "\neven in: time until the imbalance was at most %d %% above that before; "
+            "looked at every %s\n",
             100 / RECOVERED_WITHIN, report_time(report->interval_ns / 1000000u, text));
 }
 

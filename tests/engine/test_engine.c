@@ -240,6 +240,80 @@ START_TEST(adding_who_is_in_service_changes_nothing)
 }
 END_TEST
 
+/* Two connections are on the server that fails; who drains it first cuts none. */
+START_TEST(connections_of_a_failed_server_are_cut)
+{
+    make_servers(2, 5);
+    add_event(5 * SECOND, EVENT_FAIL, 0, 0);
+    add_event(6 * SECOND, EVENT_RESTORE, 0, 0);
+    add_event(7 * SECOND, EVENT_WEIGHT, 0, 0);
+    add_event(20 * SECOND, EVENT_REMOVE, 0, 0);
+    struct engine *engine = begin("rr");
+    for (uint32_t i = 0; i < 4; i++) {
+        arrive(engine, make_arrival(i * SECOND, 10 * SECOND, i));
+    }
+    arrive(engine, make_arrival(21 * SECOND, 0, 9));
+    struct figures f = end(engine), phase;
+    ck_assert_uint_eq(f.cut, 2);
+    recorder_figures(engine_recorder(engine), 1, &phase);
+    ck_assert_uint_eq(phase.cut, 2);
+    recorder_figures(engine_recorder(engine), 4, &phase);
+    ck_assert_uint_eq(phase.cut, 0);
+    done(engine);
+}
+END_TEST
+
+/* One of two servers was away and is back: rr never evens out who has the long connections,
+ * wlc does with every new one. */
+static void check_heals(const char *policy, uint64_t back, uint64_t other)
+{
+    struct server_figures s[2];
+
+    make_servers(2, 50);
+    add_event(1 * SECOND, EVENT_FAIL, 0, 0);
+    add_event(10 * SECOND, EVENT_RESTORE, 0, 0);
+    struct engine *engine = begin(policy);
+    for (uint32_t i = 0; i < 10; i++) { /* while it is away */
+        arrive(engine, make_arrival(2 * SECOND, 3600 * SECOND, i));
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        arrive(engine, make_arrival(11 * SECOND, 3600 * SECOND, i));
+    }
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, back);
+    ck_assert_uint_eq(s[1].connections, other);
+    done(engine);
+}
+
+START_TEST(wlc_heals_what_rr_leaves_uneven)
+{
+    check_heals("rr", 5, 15);
+    check_heals("wlc", 10, 10);
+}
+END_TEST
+
+START_TEST(a_threshold_changes_on_the_way)
+{
+    struct server_event event = {
+        .at_ns = 5 * SECOND, .kind = EVENT_THRESHOLDS, .server = 0, .upper = 4};
+
+    make_servers(1, 5);
+    servers.items[0].upper = 2;
+    ck_assert_int_eq(servers_add_event(&servers, &event), 0);
+    struct engine *engine = begin("wlc");
+    for (uint32_t i = 0; i < 4; i++) { /* two are taken */
+        arrive(engine, make_arrival(i * SECOND, 100 * SECOND, i));
+    }
+    for (uint32_t i = 0; i < 4; i++) { /* two more */
+        arrive(engine, make_arrival((6 + i) * SECOND, 100 * SECOND, i));
+    }
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.connections, 4);
+    ck_assert_uint_eq(f.refused, 4);
+    done(engine);
+}
+END_TEST
+
 START_TEST(a_scheduler_changes_on_the_way)
 {
     struct server_event event = {
@@ -486,6 +560,9 @@ int main(void)
     tcase_add_test(tcase, a_failed_server_comes_back_cold);
     tcase_add_test(tcase, a_server_that_comes_later_gets_nothing_before);
     tcase_add_test(tcase, adding_who_is_in_service_changes_nothing);
+    tcase_add_test(tcase, connections_of_a_failed_server_are_cut);
+    tcase_add_test(tcase, wlc_heals_what_rr_leaves_uneven);
+    tcase_add_test(tcase, a_threshold_changes_on_the_way);
     tcase_add_test(tcase, a_scheduler_changes_on_the_way);
     tcase_add_test(tcase, leastalloc_keeps_the_numbers_of_picks_equal);
     tcase_add_test(tcase, leastalloc_takes_the_server_added_last_among_equals);

@@ -114,6 +114,10 @@ START_TEST(recovery_is_the_first_even_interval_of_the_phase)
     report_find_recoveries(&report, &policy);
     ck_assert_uint_eq(recovery_ms[1], 3500);
     ck_assert_uint_eq(recovery_ms[2], NEVER_RECOVERED);
+    /* With nothing active before, even is even. */
+    figures[0].imbalance_mean_ppm = 0;
+    report_find_recoveries(&report, &policy);
+    ck_assert_uint_eq(recovery_ms[1], 3500);
 }
 END_TEST
 

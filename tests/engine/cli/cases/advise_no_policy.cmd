@@ -1,0 +1,1 @@
+locus advise --servers 2 --policy fastest data/small.squid
