@@ -105,6 +105,7 @@ struct replay {
     struct arrival_counts counts;
     struct report_phase phases[PHASES_MAX];
     struct report report;
+    bool interrupted;
 };
 
 static int out_of_memory(void)
@@ -359,6 +360,16 @@ static void show_replaying(void *arg, uint64_t arrivals)
     progress_update(arg, arrivals);
 }
 
+/* A Ctrl-C ends what goes on: the reading, of which the result is replayed, or the replay. */
+static void note_interrupt(struct replay *replay)
+{
+    if (progress_stop != 0) {
+        replay->interrupted = true;
+        progress_stop = 0;
+        progress_catch_interrupt();
+    }
+}
+
 static int run_engines(struct replay *replay)
 {
     struct progress progress;
@@ -375,7 +386,12 @@ static int run_engines(struct replay *replay)
             return EXIT_RUNTIME;
         }
     }
+    note_interrupt(replay);
     replay->counts = replay->session.source.counts;
+    if (replay->counts.arrivals == 0 && replay->interrupted) {
+        fprintf(stderr, "locus replay: interrupted before the first connection\n");
+        return EXIT_RUNTIME;
+    }
     if (status == 0 && replay->counts.arrivals == 0) {
         fprintf(stderr,
                 "locus replay: no connection to replay: all %" PRIu64
@@ -511,7 +527,7 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->weights_from_trace = session->weights_from_trace;
     report->concurrency_p99 = (uint64_t)session->concurrency_p99;
     report->concurrency_peak = session->concurrency_peak;
-    report->interrupted = progress_stop != 0;
+    report->interrupted = replay->interrupted;
     report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
     report->interval_ns = args->interval_ns;
@@ -655,7 +671,7 @@ static int write_all(struct replay *replay)
     if (args->timing) {
         print_timing(replay);
     }
-    if (status == EXIT_OK && progress_stop != 0) {
+    if (status == EXIT_OK && replay->interrupted) {
         fprintf(stderr,
                 "locus replay: interrupted: the first %" PRIu64 " connections\n",
                 replay->counts.arrivals);
@@ -713,6 +729,7 @@ static int run(int argc, char **argv)
     if (status == EXIT_OK) {
         status = session_open(&replay.session, &replay.args.read,
                               &replay.setup.arrivals, arguments.items, arguments.count);
+        note_interrupt(&replay);
     }
     if (status == EXIT_OK) {
         status = session_weights(&replay.session, 125, &replay.setup.servers);
@@ -740,7 +757,9 @@ const struct command cmd_replay = {
         "policy spread them over the servers, all side by side: what would have "
         "happened "
         "with another 'ipvsadm -s'? '-' is stdin; compressed files are read as they "
-        "are.\n"
+        "are. Ctrl-C ends the reading, or the replay, prints what there is and exits "
+        "with "
+        "1.\n"
         "\n"
         "Every policy gets a row. conns: connections given to a server. stuck: of the "
         "connections to a destination seen before, how many went where the previous "

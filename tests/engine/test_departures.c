@@ -145,6 +145,44 @@ START_TEST(random_pushes_and_pops_agree_with_a_plain_array)
 }
 END_TEST
 
+/* Taking in bulk gives the same entries, those of up to now and no others. */
+START_TEST(what_is_taken_in_bulk_is_what_would_be_popped)
+{
+    static const uint64_t spreads[] = {
+        2, 300, 70000, 1u << 25, (uint64_t)1 << 40, (uint64_t)1 << 56};
+    struct departures popped, taken;
+    struct departure d;
+    struct timed out[7];
+    uint64_t seed = (uint64_t)_i + 1, now = 0, sum = 0, count = 0;
+    bool early = false;
+    size_t got;
+
+    departures_init(&popped);
+    departures_init(&taken);
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        uint64_t at = now + next_random(&seed) % spreads[_i];
+        push(&popped, at, i);
+        push(&taken, at, i);
+        now += next_random(&seed) % (spreads[_i] / 64 + 1);
+        for (; i % 16 == 0 && departures_pop(&popped, now, &d); count++) {
+            sum += d.at_ns * (d.payload + 1);
+        }
+        while (i % 16 == 0 && (got = departures_take(&taken, now, out, 7)) > 0) {
+            for (size_t k = 0; k < got; k++, count--) {
+                sum -= out[k].at_ns * (out[k].what + 1);
+                early = early || out[k].at_ns > now;
+            }
+        }
+    }
+    ck_assert(!early);
+    ck_assert_uint_eq(count, 0);
+    ck_assert_uint_eq(sum, 0);
+    ck_assert_uint_eq(popped.count, taken.count);
+    departures_fini(&popped);
+    departures_fini(&taken);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("departures");
@@ -157,6 +195,7 @@ int main(void)
     tcase_add_test(tcase, a_time_already_past_counts_as_now);
     tcase_add_test(tcase, times_at_both_ends_of_the_range_are_kept_apart);
     tcase_add_loop_test(tcase, random_pushes_and_pops_agree_with_a_plain_array, 0, 6);
+    tcase_add_loop_test(tcase, what_is_taken_in_bulk_is_what_would_be_popped, 0, 6);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

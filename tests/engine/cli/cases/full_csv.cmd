@@ -1,0 +1,1 @@
+locus replay --servers 2 --policy wlc --csv data/small.squid >/dev/full
