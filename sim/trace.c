@@ -166,6 +166,13 @@ bool reader_dst_from_src(struct reader *reader, struct record *record)
     return true;
 }
 
+static bool count_key(struct keyset *keys, uint8_t family, const union locus_key *key,
+                      struct slice name)
+{
+    return name.text == NULL ? keyset_note(keys, family, key)
+                             : keyset_add(keys, family, key, name) != SIZE_MAX;
+}
+
 static bool count_keys(struct trace_summary *summary, struct keyset *destinations,
                        struct keyset *clients, const struct record *record,
                        struct slice dst_name, struct slice src_name)
@@ -175,12 +182,9 @@ static bool count_keys(struct trace_summary *summary, struct keyset *destination
     if (record->dst_family != LOCUS_IPV4) {
         summary->all_ipv4 = false;
     }
-    if (keyset_add(destinations, record->dst_family, &record->dst, dst_name) ==
-        SIZE_MAX) {
-        return false;
-    }
-    return !has_client ||
-           keyset_add(clients, record->src_family, &record->src, src_name) != SIZE_MAX;
+    return count_key(destinations, record->dst_family, &record->dst, dst_name) &&
+           (!has_client ||
+            count_key(clients, record->src_family, &record->src, src_name));
 }
 
 /* Span of the records kept; before they are counted. */
@@ -476,6 +480,7 @@ static bool count_window(struct trace *trace)
             ok = count_keys(summary, &dst, &src, &batch[i], unnamed, unnamed);
         }
     }
+    ok = ok && keyset_settle(&dst) && keyset_settle(&src);
     summary->skipped += all - summary->records;
     summary->destinations = dst.count;
     summary->clients = src.count;
@@ -501,6 +506,10 @@ static bool finish(struct trace *trace)
                               ? UINT64_MAX
                               : add_capped(trace->earliest_ns, options->to_ns);
     trace->summary.timeless = trace->summary.records > 0 && !trace->timed;
+    if (!keyset_settle(&trace->destinations) || !keyset_settle(&trace->clients)) {
+        no_memory();
+        return false;
+    }
     trace->summary.destinations = trace->destinations.count;
     trace->summary.clients = trace->clients.count;
     if (!sorter_finish(trace->sorter)) {
