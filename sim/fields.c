@@ -289,10 +289,11 @@ bool slice_time(struct slice s, uint64_t unit_ns, uint64_t *out_ns)
     }
     /* fraction < 10^9 and unit_ns <= 10^9, so that the product fits. */
     fraction = unit_ns == 1000000000 ? fraction : fraction * unit_ns / 1000000000;
-    if (whole > ((uint64_t)INT64_MAX - fraction) / unit_ns) {
+    if (__builtin_mul_overflow(whole, unit_ns, &whole) ||
+        whole > (uint64_t)INT64_MAX - fraction) {
         return false;
     }
-    *out_ns = whole * unit_ns + fraction;
+    *out_ns = whole + fraction;
     return true;
 }
 
@@ -651,47 +652,60 @@ static uint16_t scheme_port(struct slice scheme)
 }
 
 /* What may stand in a host name; the rest says that this is no host but something else. */
-static bool host_like(struct slice host)
+static inline bool host_char(char c)
 {
-    for (size_t i = 0; i < host.length; i++) {
-        char c = host.text[i];
-        bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-        if (!alnum && c != '.' && c != '-' && c != '_' && c != ':' && !(c & 0x80)) {
-            return false;
-        }
-    }
-    return host.length > 0;
+    bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+
+    return alnum || c == '.' || c == '-' || c == '_' || c == ':' || (c & 0x80);
 }
 
-bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
+static bool host_like(struct slice host)
 {
-    uint16_t default_port = 0;
+    size_t i = 0;
 
+    while (i < host.length && host_char(host.text[i])) {
+        i++;
+    }
+    return i > 0 && i == host.length;
+}
+
+/* The URL without "scheme://", whose port goes to *port. */
+static struct slice skip_scheme(struct slice url, uint16_t *port)
+{
     for (size_t i = 0; i + 2 < url.length; i++) {
         char c = url.text[i];
         if (c == ':' && url.text[i + 1] == '/' && url.text[i + 2] == '/') {
-            default_port = scheme_port((struct slice){url.text, i});
-            url.text += i + 3;
-            url.length -= i + 3;
-            break;
+            *port = scheme_port((struct slice){url.text, i});
+            return (struct slice){url.text + i + 3, url.length - i - 3};
         }
         if (c == '/' || c == '?' || c == '#') {
             break;
         }
     }
+    return url;
+}
+
+bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
+{
+    uint16_t default_port = 0;
     size_t end = 0;
+    bool plain = true; /* nothing but what a host may have, so far */
+
+    url = skip_scheme(url, &default_port);
     while (end < url.length && url.text[end] != '/' && url.text[end] != '?' &&
            url.text[end] != '#') {
         if (url.text[end] == '@') { /* user and password end here */
             url.text += end + 1;
             url.length -= end + 1;
             end = 0;
+            plain = true;
         } else {
+            plain = plain && host_char(url.text[end]);
             end++;
         }
     }
     url.length = end;
-    if (!slice_host_port(url, host, port) || !host_like(*host)) {
+    if (!slice_host_port(url, host, port) || !(plain || host_like(*host))) {
         return false;
     }
     if (*port == 0) {
