@@ -170,8 +170,8 @@ static void answer_bound(const struct page *p, struct answer *a)
 
     a->question = "the bound on destinations";
     a->verdict = count > 16384 ? YES : NO;
-    snprintf(a->why, WHY, "%" PRIu64 " destinations; the kernel's soft bound is 16384",
-             count);
+    snprintf(a->why, WHY, "%" PRIu64 " destination%s; the kernel's soft bound is 16384",
+             count, count == 1 ? "" : "s");
 }
 
 static void answer(const struct page *p, struct answer answers[ANSWERS])

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "keyset.h"
 #include "readers/readers.h"
+#include "readers/rows.h"
 #include "sort.h"
 
 enum { PROGRESS_RECORDS = 1 << 14 };
@@ -413,6 +414,13 @@ static int choose_format(const struct trace *trace, struct input *input,
     if (trace->options.format != NULL) {
         *out = reader_find(trace->options.format);
         return *out != NULL ? 0 : unknown_name(trace->options.format);
+    }
+    if (trace->options.columns != NULL) { /* once, not by every format that tries */
+        struct row_map map;
+        int status = row_map_option(&map, trace->options.columns);
+        if (status != 0) {
+            return status;
+        }
     }
     if (!input_head(input, &head)) {
         return EXIT_RUNTIME;
