@@ -368,19 +368,20 @@ static int parse_line(struct keepalived *k, char **words, size_t count)
     return status;
 }
 
-/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. */
-static void space_braces(const char *line, char *out, size_t size)
+/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. out has
+ * room for three times the line. */
+static void space_braces(const char *line, char *out)
 {
     size_t used = 0;
 
-    for (; *line != '\0' && used + 4 < size; line++) {
+    for (; *line != '\0'; line++) {
         bool variable = *line == '{' && used > 0 && out[used - 1] == '$';
         if (*line == '!' &&
             (used == 0 || out[used - 1] == ' ' || out[used - 1] == '\t')) {
             break;
         }
         if (variable) {
-            while (*line != '\0' && *line != '}' && used + 4 < size) {
+            while (*line != '\0' && *line != '}') {
                 out[used++] = *line++;
             }
             out[used++] = '}';
@@ -400,14 +401,18 @@ static void space_braces(const char *line, char *out, size_t size)
 
 static int parse_text(struct keepalived *k, char *text)
 {
-    char spaced[4096];
     char *words[POOL_WORDS_MAX];
     char *line;
     int status = EXIT_OK;
 
     while (status == EXIT_OK && (line = pool_next_line(k->parse, &text)) != NULL) {
-        space_braces(line, spaced, sizeof(spaced));
+        char *spaced = malloc(3 * strlen(line) + 2);
+        if (spaced == NULL) {
+            return pool_out_of_memory(k->parse);
+        }
+        space_braces(line, spaced);
         status = parse_line(k, words, pool_split(spaced, words));
+        free(spaced);
     }
     return status;
 }
