@@ -251,6 +251,25 @@ static const struct reader_case cases[] = {
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
      "3/3/3/1/0 0/0 \"GET /i HTTP/1.0\"\n",
      "1 0.03 /i < 10.0.0.9:1 6 243\n"},
+    {"haproxy: key host, from the URL or from the first captured header", "haproxy",
+     KEY_HOST, NULL,
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {a.example:8080|agent {x}} {} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:02.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {a.example} \"GET http://b.example/i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:03.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {[2001:db8::1]:81} \"GET /i HTTP/1.0\"\n",
+     "1 0.03 a.example:8080 < 10.0.0.9:1 6 243\n2 0.03 b.example:80 < 10.0.0.9:1 6 "
+     "243\n"
+     "3 0.03 2001:db8::1:81 < 10.0.0.9:1 6 243\n"},
+    {"haproxy: key host needs a host", "haproxy", KEY_HOST, NULL,
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {|agent} {} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {Mozilla/5.0 (X11)} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 \"GET /i HTTP/1.0\"\n",
+     "! 3 URL has no host\n"},
     {"haproxy: what is wrong has a name", "haproxy", KEY_AUTO, NULL,
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe/f1: Connection error\n"
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/<NOSRV> -1/-1/-1/-1/8490 -1 0 "
