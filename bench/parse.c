@@ -48,9 +48,9 @@ struct settings {
     size_t log_count;
 };
 
-static const char *const made_formats[] = {
-    "squid", "zeek-tsv", "zeek-json", "weblog", "haproxy",
-    "nginx", "csv",      "objects",   "locus",  NULL};
+static const char *const made_formats[] = {"squid",   "zeek-tsv", "zeek-json", "weblog",
+                                           "haproxy", "nginx",    "csv",       "nfdump",
+                                           "eve",     "objects",  "locus",     NULL};
 
 /* The child's exit code, -1 when there was no child; its stdout goes to the file. cpu_s may
  * be NULL. */

@@ -714,27 +714,39 @@ bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
     return true;
 }
 
-uint8_t slice_proto(struct slice s)
-{
-    static const struct {
-        const char *name;
-        uint8_t number;
-    } names[] = {{"tcp", PROTO_TCP}, {"udp", PROTO_UDP}, {"icmp", 1}, {"igmp", 2},
+static const struct {
+    const char *name;
+    uint8_t number;
+} protocols[] = {{"tcp", PROTO_TCP}, {"udp", PROTO_UDP}, {"icmp", 1}, {"igmp", 2},
                  {"gre", 47},        {"esp", 50},        {"ah", 51},  {"icmp6", 58},
                  {"ipv6-icmp", 58},  {"sctp", 132}};
+enum { PROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
+
+uint8_t slice_proto(struct slice s)
+{
     uint64_t number;
 
     if (slice_equals(s, "tcp")) { /* as almost all logs spell almost all records */
         return PROTO_TCP;
     }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strlen(names[i].name) == s.length &&
-            strncasecmp(names[i].name, s.text, s.length) == 0) {
-            return names[i].number;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        if (strlen(protocols[i].name) == s.length &&
+            strncasecmp(protocols[i].name, s.text, s.length) == 0) {
+            return protocols[i].number;
         }
     }
     return slice_u64(s, &number) && number <= UINT8_MAX ? (uint8_t)number
                                                         : PROTO_UNKNOWN;
+}
+
+const char *slice_proto_name(uint8_t proto)
+{
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        if (protocols[i].number == proto) {
+            return protocols[i].name;
+        }
+    }
+    return NULL;
 }
 
 void slice_show(struct slice s, char *out, size_t size)
