@@ -288,6 +288,38 @@ static const struct reader_case cases[] = {
      "! 1 bytes are no number\n! 1 client is no address:port\n! 1 line is cut short\n"
      "! 1 no date in brackets\n"},
     /* ---- nfdump */
+    {"nfdump: JSON, a member a line, both directions joined", NULL, KEY_AUTO, NULL,
+     "[\n{\n\t\"type\" : \"FLOW\",\n\t\"first\" : \"1970-01-01T00:00:10.000\",\n"
+     "\t\"last\" : \"1970-01-01T00:00:12.500\",\n\t\"in_bytes\" : 100,\n"
+     "\t\"proto\" : 6,\n\t\"src_port\" : 4000,\n\t\"dst_port\" : 443,\n"
+     "\t\"src4_addr\" : \"10.0.0.9\",\n\t\"dst4_addr\" : \"192.0.2.1\"\n}\n,\n{\n"
+     "\t\"first\" : \"1970-01-01T00:00:10.001\",\n"
+     "\t\"last\" : \"1970-01-01T00:00:12.599\",\n\t\"in_bytes\" : 900,\n"
+     "\t\"proto\" : 6,\n\t\"src_port\" : 443,\n\t\"dst_port\" : 4000,\n"
+     "\t\"src4_addr\" : \"192.0.2.1\",\n\t\"dst4_addr\" : \"10.0.0.9\"\n},\n]\n",
+     "10 2.599 192.0.2.1:443 < 10.0.0.9:4000 6 900\n= 3\n"},
+    {"nfdump: JSON, an object a line", NULL, KEY_AUTO, NULL,
+     "{\"first\":\"1970-01-01T00:00:10.000\",\"last\":\"1970-01-01T00:00:11.000\","
+     "\"in_bytes\":5,\"out_bytes\":7,\"proto\":17,\"src_port\":4000,\"dst_port\":53,"
+     "\"src6_addr\":\"2001:db8::9\",\"dst6_addr\":\"2001:db8::1\"}\n",
+     "10 1 2001:db8::1:53 < 2001:db8::9:4000 17 7\n"},
+    {"nfdump: what is wrong in JSON has a name", "nfdump", KEY_AUTO, NULL,
+     "[\n{\"first\":\"then\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:09\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"in_bytes\":-1}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"x\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"10.0.0.1\",\"dst4_addr\":\"::1\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"10.0.0.1\",\"dst4_addr\":\"10.0.0.2\",\"src_port\":70000}\n"
+     "{first}\n{\n",
+     "! 1 first seen is no time\n! 1 last seen is before first seen or no time\n"
+     "! 1 protocol is no number\n! 1 bytes are no number\n! 1 source is no address\n"
+     "! 1 destination is no address\n! 1 port is out of range\n! 1 line is no JSON\n"
+     "! 1 file ends within an object\n= 1\n"},
     {"nfdump: old layout, both directions joined, the summary left out", NULL, KEY_AUTO,
      NULL,
      NFDUMP_OLD
