@@ -3,6 +3,7 @@
 #include "../engine/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace_text.h"
@@ -521,6 +522,91 @@ static size_t put_oracle(char *to, const struct oracle *rows, size_t count)
     return 24 * count;
 }
 
+static const char *const zeek_members[][8] = {
+    {"\"ts\":", "1.5", "1700000000.123456", "1700000000.1234567", "12", "-1",
+     "\"1970-01-01T00:00:05Z\"", "8999999999.123457"},
+    {"\"duration\":", "0.25", "999999.123456789", "1000000.1", "7", "1e1", "\"0.5\"",
+     "null"},
+    {"\"resp_bytes\":", "0", "123456789012345678", "1234567890123456789", "01", "1.0",
+     "true", "\"5\""},
+    {"\"id.orig_h\":", "\"10.0.0.1\"", "\"::1\"", "\"10.0.0.1\"", "\"x\"", "5",
+     "\"10.0.0.2\"", "null"},
+    {"\"id.resp_h\":", "\"10.1.0.1\"", "\"::2\"", "\"10.1.0.1\"", "\"10.1.0.1\"", "[1]",
+     "\"10.1.0.2\"", "{}"},
+    {"\"id_resp_h\":", NULL, NULL, NULL, NULL, "\"10.1.0.3\"", NULL, NULL},
+    {"\"id\":", NULL, "{\"orig_p\":5}", NULL, "{\"resp_h\":\"10.1.0.4\"}", NULL,
+     "{\"a\":{}}", "[{}]"},
+    {"\"id.resp_p\":", "80", "65535", "65536", "0", "8.0", " 81 ", "\"80\""},
+    {"\"proto\":", "\"tcp\"", "\"udp\"", "\"tcp\"", "6", "\"icmp\"", "\"t\\u0063p\"",
+     "\"\xc3\xa9\""},
+    {"\"tags\":", "[]", "[1,\"a\",null]", "[1,]", "tru", NULL, "\"a\tb\"", NULL},
+};
+
+static const char *const eve_members[][8] = {
+    {"\"event_type\":", "\"flow\"", "\"flow\"", "\"flow\"", "\"dns\"", "\"\"", "1",
+     "\"flow\""},
+    {"\"src_ip\":", "\"10.0.0.1\"", "\"::1\"", "\"10.0.0.1\"", "\"x\"", "5",
+     "\"10.0.0.2\"", "null"},
+    {"\"dest_ip\":", "\"10.1.0.1\"", "\"::2\"", "\"10.1.0.1\"", "\"10.1.0.1\"", "7",
+     "\"10.1.0.2\"", "{}"},
+    {"\"dest_port\":", "80", "65535", "65536", "0", "8.0", NULL, "\"80\""},
+    {"\"proto\":", "\"TCP\"", "\"UDP\"", "\"TCP\"", "6", "\"ICMP\"", "\"t\\u0063p\"",
+     NULL},
+    {"\"flow\":", "{\"start\":\"1970-01-01T00:00:05.000001+0000\"}",
+     "{\"start\":\"1970-01-01T00:00:05Z\",\"end\":\"1970-01-01T00:00:07Z\","
+     "\"bytes_toclient\":9}",
+     "{\"start\":\"1970-01-01T00:00:05Z\",\"end\":\"1970-01-01T00:00:04Z\"}",
+     "{\"start\":5,\"start\":6}", "{\"start\":5,\"bytes_toclient\":-1}", "{}", "7"},
+};
+
+/* An object of these members, some left out, each with one of its values; the first values
+ * more often than the odd ones behind them. */
+static size_t put_object(const char *const (*members)[8], size_t count, unsigned *seed,
+                         const char *first, char *out)
+{
+    size_t length = (size_t)sprintf(out, "{%s\"uid\":\"C\"", first);
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned draw = (unsigned)rand_r(seed) >> 8;
+        unsigned which = 1 + (draw % 4 != 0 ? draw / 4 % 2 : draw / 4 % 7);
+        if (draw % 64 != 1 && members[i][which] != NULL) {
+            length += (size_t)sprintf(out + length, ",%s%s", members[i][0],
+                                      members[i][which]);
+        }
+    }
+    return length + (size_t)sprintf(out + length, "}\n");
+}
+
+/* With objects that deep in it a line is left to the library. */
+START_TEST(plain_lines_of_json_are_read_as_the_library_reads_them)
+{
+    enum { LINES = 60, LINE = 1024 };
+    static char plain[LINES * LINE], escaped[LINES * LINE];
+    bool zeek = _i % 2 == 0;
+    struct trace_options options = {.format = zeek ? "zeek-json" : "eve",
+                                    .key = _i % 4 < 2 ? KEY_DST : KEY_CLIENT,
+                                    .max_bad = UINT64_MAX};
+    size_t length[2] = {0, 0};
+    unsigned seed = (unsigned)_i;
+
+    for (int i = 0; i < LINES; i++) {
+        const char *const(*members)[8] = zeek ? zeek_members : eve_members;
+        size_t count = zeek ? sizeof(zeek_members) / sizeof(*zeek_members)
+                            : sizeof(eve_members) / sizeof(*eve_members);
+        unsigned again = seed;
+        length[0] += put_object(members, count, &seed, "", plain + length[0]);
+        length[1] += put_object(members, count, &again, "\"x\":{\"y\":{}},",
+                                escaped + length[1]);
+    }
+    char *expected = strdup(read_text(&options, escaped, length[1]));
+    ck_assert_ptr_nonnull(expected);
+    const char *got = read_text(&options, plain, length[0]);
+    ck_assert_msg(strcmp(got, expected) == 0, "%s\nexpected:\n%sgot:\n%s", plain,
+                  expected, got);
+    free(expected);
+}
+END_TEST
+
 START_TEST(oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad)
 {
     static const struct oracle rows[] = {
@@ -671,6 +757,8 @@ int main(void)
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_loop_test(tcase, a_file_cut_anywhere_is_read_up_to_there, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_loop_test(tcase, plain_lines_of_json_are_read_as_the_library_reads_them,
+                        0, 40);
     tcase_add_test(tcase, oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad);
     tcase_add_test(tcase, object_traces_that_only_count_lines_have_no_times);
     tcase_add_test(tcase, too_many_bad_records_give_exit_3_and_a_summary);
