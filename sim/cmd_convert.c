@@ -15,10 +15,14 @@ struct convert_args {
 static const struct option_spec options[] = {
     {"to", 't', OPTION_STRING, offsetof(struct convert_args, to), "NAME",
      "The format to write (default locus, the fastest to read): squid, zeek-tsv, "
-     "zeek-json, weblog, haproxy, nginx, binetflow, libcachesim, objects, csv, locus.",
+     "zeek-json, weblog, haproxy, nginx, nfdump, eve, binetflow, libcachesim, "
+     "oraclegeneral, objects, csv, locus.",
      0, 0, NULL},
     {"output", 'o', OPTION_STRING, offsetof(struct convert_args, output), "FILE",
-     "Where to write (default: stdout).", 0, 0, NULL},
+     "Where to write (default: stdout); compressed when the name ends in .gz, .bz2, "
+     ".xz or "
+     ".zst.",
+     0, 0, NULL},
     READ_ARGS_OPTIONS(struct convert_args),
     {.name = NULL},
 };

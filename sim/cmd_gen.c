@@ -34,7 +34,10 @@ static const struct option_spec options[] = {
     {"to", 't', OPTION_STRING, AT(to), "NAME",
      "The format to write (default squid); as for 'locus convert'.", 0, 0, NULL},
     {"output", 'o', OPTION_STRING, AT(output), "FILE",
-     "Where to write (default: stdout).", 0, 0, NULL},
+     "Where to write (default: stdout); compressed when the name ends in .gz, .bz2, "
+     ".xz or "
+     ".zst.",
+     0, 0, NULL},
     {"records", 'n', OPTION_NUMBER, AT(records), "N", "How many (default 100000).", 1,
      1000000000000, NULL},
     {"destinations", 'd', OPTION_NUMBER, AT(destinations), "N",

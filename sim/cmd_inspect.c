@@ -18,7 +18,7 @@ static const uint64_t SECOND_NS = 1000000000;
 struct inspect_args {
     struct read_args read;
     uint64_t top, assumed_ns;
-    bool json, formats;
+    bool json, brief, formats;
 };
 
 #define AT(field) offsetof(struct inspect_args, field)
@@ -29,6 +29,11 @@ static const struct option_spec options[] = {
     {"assume", 0, OPTION_DURATION, AT(assumed_ns), "TIME",
      "How long a record without a duration is taken to last (default 1s).", 0, 0, NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "One JSON object instead of the page.",
+     0, 0, NULL},
+    {"brief", 'b', OPTION_FLAG, AT(brief), NULL,
+     "Only what reading alone tells: records, what is bad, span, how many destinations "
+     "and "
+     "clients.",
      0, 0, NULL},
     {"formats", 0, OPTION_FLAG, AT(formats), NULL, "List the formats that can be read.",
      0, 0, NULL},
@@ -165,8 +170,8 @@ static void answer_bound(const struct page *p, struct answer *a)
 
     a->question = "the bound on destinations";
     a->verdict = count > 16384 ? YES : NO;
-    snprintf(a->why, WHY, "%" PRIu64 " destinations; the kernel's soft bound is 16384",
-             count);
+    snprintf(a->why, WHY, "%" PRIu64 " destination%s; the kernel's soft bound is 16384",
+             count, count == 1 ? "" : "s");
 }
 
 static void answer(const struct page *p, struct answer answers[ANSWERS])
@@ -313,10 +318,9 @@ static void print_rate_line(const struct inspection *f)
     printf("|\n");
 }
 
-static void print_time(const struct page *p)
+static void print_span(const struct page *p)
 {
     const struct trace_summary *s = p->summary;
-    const struct inspection *f = &p->found;
     char a[32];
     char b[32];
     char c[32];
@@ -325,18 +329,35 @@ static void print_time(const struct page *p)
         printf("span          the trace has no times; %" PRIu64 "/s is assumed\n",
                p->args->read.arrival);
     } else {
-        printf("span          %s, %s to %s UTC\n", time_text(f->span_ns, a),
-               date_text(s->first_ns, b), date_text(s->last_ns, c));
+        printf("span          %s, %s to %s UTC\n",
+               time_text(s->last_ns - s->first_ns, a), date_text(s->first_ns, b),
+               date_text(s->last_ns, c));
     }
+}
+
+static void print_order(const struct page *p)
+{
+    char a[32];
+
+    if (p->summary->steps_back > 0) {
+        printf("order         %s records are stamped before the one in front of them\n",
+               grouped(p->summary->steps_back, a));
+    }
+}
+
+static void print_time(const struct page *p)
+{
+    const struct inspection *f = &p->found;
+    char a[32];
+    char b[32];
+
+    print_span(p);
     double span_s = (double)f->span_ns / 1e9;
     printf("rate          %.3g/s, %s in the busiest second, longest gap %s\n",
            span_s > 0 ? (double)f->records / span_s : (double)f->records,
            grouped(f->busiest_second, a), time_text(f->longest_gap_ns, b));
     print_rate_line(f);
-    if (s->steps_back > 0) {
-        printf("order         %s records are stamped before the one in front of them\n",
-               grouped(s->steps_back, a));
-    }
+    print_order(p);
 }
 
 static void print_kinds(const struct page *p)
@@ -420,10 +441,22 @@ static void print_answers(const struct page *p)
     }
 }
 
+static void print_brief(const struct page *p)
+{
+    char a[32];
+
+    print_span(p);
+    print_order(p);
+    printf("clients       %s\n", grouped(p->summary->clients, a));
+    printf("destinations  %s\n", grouped(p->summary->destinations, a));
+}
+
 static void print_page(const struct page *p)
 {
     print_head(p);
-    if (p->found.records > 0) {
+    if (p->args->brief && p->summary->records > 0) {
+        print_brief(p);
+    } else if (p->found.records > 0) {
         print_time(p);
         print_kinds(p);
         print_destinations(p);
@@ -547,7 +580,9 @@ static int print_json(const struct page *p)
     put(object, "first_ms", s->first_ns / 1000000);
     put(object, "span_ms", (s->last_ns - s->first_ns) / 1000000);
     put(object, "steps_back", s->steps_back);
-    put_found(p, object);
+    if (!p->args->brief) {
+        put_found(p, object);
+    }
     int failed = json_dumpf(object, stdout, JSON_INDENT(2));
     printf("\n");
     json_decref(object);
@@ -598,7 +633,7 @@ static int run_inspect(struct page *p)
         return status;
     }
     p->summary = trace_summary(p->trace);
-    if (inspect(p->trace, p->args->assumed_ns, &p->found)) {
+    if (p->args->brief || inspect(p->trace, p->args->assumed_ns, &p->found)) {
         if (!p->args->json) {
             print_page(p);
         } else if (print_json(p) != EXIT_OK) {
@@ -657,6 +692,8 @@ const struct command cmd_inspect = {
     .options = options,
     .examples = "locus inspect access.log.gz\n"
                 "# the same log, its URLs as destinations\n"
-                "locus inspect --key url access.log.gz\n",
+                "locus inspect --key url access.log.gz\n"
+                "# can it be read at all?\n"
+                "locus inspect --brief --max-bad 0 access.log.gz\n",
     .run = run,
 };

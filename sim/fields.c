@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fields.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -43,14 +44,39 @@ struct slice slice_cut(struct slice s, char separator, struct slice *rest)
     return (struct slice){s.text, left};
 }
 
+#define EACH_BYTE(value) (0x0101010101010101ull * (uint8_t)(value))
+
+/* Eight bytes, the first in the lowest place. */
+static uint64_t load_word(const char *text)
+{
+    uint64_t word;
+
+    memcpy(&word, text, sizeof(word));
+    return le64toh(word);
+}
+
 /* Bytes of word that equal the byte repeated in pattern, as 0x80 each. Exact: no borrow
  * runs from one byte into the next. */
 static uint64_t equal_bytes(uint64_t word, uint64_t pattern)
 {
-    const uint64_t low7 = 0x7f7f7f7f7f7f7f7full;
+    const uint64_t low7 = EACH_BYTE(0x7f);
     uint64_t x = word ^ pattern;
 
     return ~(((x & low7) + low7) | x | low7);
+}
+
+/* Bytes of word that are greater than limit (below 0x80), as 0x80 each. */
+static uint64_t greater_bytes(uint64_t word, uint8_t limit)
+{
+    uint64_t low = (word & EACH_BYTE(0x7f)) + EACH_BYTE(0x7f - limit);
+
+    return (low | word) & EACH_BYTE(0x80);
+}
+
+/* Which of eight bytes is marked first. */
+static size_t first_byte(uint64_t marks)
+{
+    return (size_t)__builtin_ctzll(marks) >> 3;
 }
 
 /* Fields of a log are short, so that a memchr() for each costs more than this: eight bytes
@@ -58,17 +84,15 @@ static uint64_t equal_bytes(uint64_t word, uint64_t pattern)
 size_t split_each(struct slice line, char separator, struct slice *fields,
                   size_t capacity)
 {
-    const uint64_t pattern = 0x0101010101010101ull * (uint8_t)separator;
+    const uint64_t pattern = EACH_BYTE(separator);
     size_t count = 0;
     size_t start = 0;
     size_t at = 0;
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     for (; at + 8 <= line.length; at += 8) {
-        uint64_t word;
-        memcpy(&word, line.text + at, 8);
-        for (uint64_t hits = equal_bytes(word, pattern); hits != 0; hits &= hits - 1) {
-            size_t end = at + ((size_t)__builtin_ctzll(hits) >> 3);
+        uint64_t hits = equal_bytes(load_word(line.text + at), pattern);
+        for (; hits != 0; hits &= hits - 1) {
+            size_t end = at + first_byte(hits);
             if (count < capacity) {
                 fields[count] = (struct slice){line.text + start, end - start};
             }
@@ -76,7 +100,6 @@ size_t split_each(struct slice line, char separator, struct slice *fields,
             start = end + 1;
         }
     }
-#endif
     for (; at < line.length; at++) {
         if (line.text[at] == separator) {
             if (count < capacity) {
@@ -92,28 +115,48 @@ size_t split_each(struct slice line, char separator, struct slice *fields,
     return count + 1;
 }
 
+/* What is gathered while a line is split at blanks. */
+struct runs {
+    struct slice *fields;
+    size_t capacity, count;
+    const char *start; /* behind the last blank */
+};
+
+/* A blank, or the end of the line, stands there. */
+static inline void end_run(struct runs *runs, const char *at)
+{
+    if (at > runs->start) {
+        if (runs->count < runs->capacity) {
+            runs->fields[runs->count] =
+                (struct slice){runs->start, (size_t)(at - runs->start)};
+        }
+        runs->count++;
+    }
+    runs->start = at + 1;
+}
+
 size_t split_runs(struct slice line, struct slice *fields, size_t capacity)
 {
-    const char *at = line.text;
-    const char *end = line.text + line.length;
-    size_t count = 0;
+    struct runs runs = {fields, capacity, 0, line.text};
+    size_t at = 0;
 
-    for (;;) {
-        while (at < end && is_blank(*at)) {
-            at++;
+    for (; at + 8 <= line.length; at += 8) {
+        /* Blanks are the only common ones among the bytes up to 0x20. */
+        uint64_t low = ~greater_bytes(load_word(line.text + at), ' ') & EACH_BYTE(0x80);
+        for (; low != 0; low &= low - 1) {
+            const char *hit = line.text + at + first_byte(low);
+            if (is_blank(*hit)) {
+                end_run(&runs, hit);
+            }
         }
-        if (at == end) {
-            return count;
-        }
-        const char *start = at;
-        while (at < end && !is_blank(*at)) {
-            at++;
-        }
-        if (count < capacity) {
-            fields[count] = (struct slice){start, (size_t)(at - start)};
-        }
-        count++;
     }
+    for (; at < line.length; at++) {
+        if (is_blank(line.text[at])) {
+            end_run(&runs, line.text + at);
+        }
+    }
+    end_run(&runs, line.text + line.length);
+    return runs.count;
 }
 
 /* Where the field that begins with a quote ends: at the quote, or at the end of line. */
@@ -246,10 +289,11 @@ bool slice_time(struct slice s, uint64_t unit_ns, uint64_t *out_ns)
     }
     /* fraction < 10^9 and unit_ns <= 10^9, so that the product fits. */
     fraction = unit_ns == 1000000000 ? fraction : fraction * unit_ns / 1000000000;
-    if (whole > ((uint64_t)INT64_MAX - fraction) / unit_ns) {
+    if (__builtin_mul_overflow(whole, unit_ns, &whole) ||
+        whole > (uint64_t)INT64_MAX - fraction) {
         return false;
     }
-    *out_ns = whole * unit_ns + fraction;
+    *out_ns = whole + fraction;
     return true;
 }
 
@@ -422,28 +466,39 @@ bool slice_clf_time(struct slice s, uint64_t *out_ns)
     return combine(days_from_civil(year, month + 1, day), &clock, s, at, out_ns);
 }
 
+/* The digit at text[at], or more than 9. */
+static inline unsigned digit_at(const char *text, size_t length, size_t at)
+{
+    return at < length ? (unsigned)(unsigned char)text[at] - '0' : 10;
+}
+
+/* One step per digit, and no loop over them: their number is what a processor foresees
+ * worst here. */
 static bool read_ipv4(const char *text, size_t length, uint32_t *out)
 {
     uint32_t address = 0;
     size_t at = 0;
 
     for (int part = 0; part < 4; part++) {
-        unsigned value = 0;
-        size_t digits = 0;
-        if (part > 0) {
-            if (at >= length || text[at] != '.') {
+        if (part > 0 && (at >= length || text[at++] != '.')) {
+            return false;
+        }
+        unsigned value = digit_at(text, length, at++);
+        unsigned digit;
+        if (value > 9) {
+            return false;
+        }
+        if ((digit = digit_at(text, length, at)) <= 9) {
+            if (value == 0) {
                 return false;
             }
-            at++;
-        }
-        for (; at < length && digits < 3; at++, digits++) {
-            unsigned digit = (unsigned)(unsigned char)text[at] - '0';
-            if (digit > 9) {
-                break;
-            }
             value = value * 10 + digit;
+            if ((digit = digit_at(text, length, ++at)) <= 9) {
+                value = value * 10 + digit;
+                at++;
+            }
         }
-        if (digits == 0 || value > 255 || (digits > 1 && text[at - digits] == '0')) {
+        if (value > 255) {
             return false;
         }
         address = address << 8 | value;
@@ -597,47 +652,60 @@ static uint16_t scheme_port(struct slice scheme)
 }
 
 /* What may stand in a host name; the rest says that this is no host but something else. */
-static bool host_like(struct slice host)
+static inline bool host_char(char c)
 {
-    for (size_t i = 0; i < host.length; i++) {
-        char c = host.text[i];
-        bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-        if (!alnum && c != '.' && c != '-' && c != '_' && c != ':' && !(c & 0x80)) {
-            return false;
-        }
-    }
-    return host.length > 0;
+    bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+
+    return alnum || c == '.' || c == '-' || c == '_' || c == ':' || (c & 0x80);
 }
 
-bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
+static bool host_like(struct slice host)
 {
-    uint16_t default_port = 0;
+    size_t i = 0;
 
+    while (i < host.length && host_char(host.text[i])) {
+        i++;
+    }
+    return i > 0 && i == host.length;
+}
+
+/* The URL without "scheme://", whose port goes to *port. */
+static struct slice skip_scheme(struct slice url, uint16_t *port)
+{
     for (size_t i = 0; i + 2 < url.length; i++) {
         char c = url.text[i];
         if (c == ':' && url.text[i + 1] == '/' && url.text[i + 2] == '/') {
-            default_port = scheme_port((struct slice){url.text, i});
-            url.text += i + 3;
-            url.length -= i + 3;
-            break;
+            *port = scheme_port((struct slice){url.text, i});
+            return (struct slice){url.text + i + 3, url.length - i - 3};
         }
         if (c == '/' || c == '?' || c == '#') {
             break;
         }
     }
+    return url;
+}
+
+bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
+{
+    uint16_t default_port = 0;
     size_t end = 0;
+    bool plain = true; /* nothing but what a host may have, so far */
+
+    url = skip_scheme(url, &default_port);
     while (end < url.length && url.text[end] != '/' && url.text[end] != '?' &&
            url.text[end] != '#') {
         if (url.text[end] == '@') { /* user and password end here */
             url.text += end + 1;
             url.length -= end + 1;
             end = 0;
+            plain = true;
         } else {
+            plain = plain && host_char(url.text[end]);
             end++;
         }
     }
     url.length = end;
-    if (!slice_host_port(url, host, port) || !host_like(*host)) {
+    if (!slice_host_port(url, host, port) || !(plain || host_like(*host))) {
         return false;
     }
     if (*port == 0) {
@@ -646,24 +714,39 @@ bool slice_url_host(struct slice url, struct slice *host, uint16_t *port)
     return true;
 }
 
-uint8_t slice_proto(struct slice s)
-{
-    static const struct {
-        const char *name;
-        uint8_t number;
-    } names[] = {{"tcp", PROTO_TCP}, {"udp", PROTO_UDP}, {"icmp", 1}, {"igmp", 2},
+static const struct {
+    const char *name;
+    uint8_t number;
+} protocols[] = {{"tcp", PROTO_TCP}, {"udp", PROTO_UDP}, {"icmp", 1}, {"igmp", 2},
                  {"gre", 47},        {"esp", 50},        {"ah", 51},  {"icmp6", 58},
                  {"ipv6-icmp", 58},  {"sctp", 132}};
+enum { PROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
+
+uint8_t slice_proto(struct slice s)
+{
     uint64_t number;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strlen(names[i].name) == s.length &&
-            strncasecmp(names[i].name, s.text, s.length) == 0) {
-            return names[i].number;
+    if (slice_equals(s, "tcp")) { /* as almost all logs spell almost all records */
+        return PROTO_TCP;
+    }
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        if (strlen(protocols[i].name) == s.length &&
+            strncasecmp(protocols[i].name, s.text, s.length) == 0) {
+            return protocols[i].number;
         }
     }
     return slice_u64(s, &number) && number <= UINT8_MAX ? (uint8_t)number
                                                         : PROTO_UNKNOWN;
+}
+
+const char *slice_proto_name(uint8_t proto)
+{
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        if (protocols[i].number == proto) {
+            return protocols[i].name;
+        }
+    }
+    return NULL;
 }
 
 void slice_show(struct slice s, char *out, size_t size)

@@ -73,6 +73,8 @@ bool slice_url_host(struct slice url, struct slice *host, uint16_t *port);
 
 /* IP protocol number of "tcp", "UDP", "icmp", "6" ...; PROTO_UNKNOWN otherwise. */
 uint8_t slice_proto(struct slice s);
+/* Its name in small letters; NULL: it has none here. */
+const char *slice_proto_name(uint8_t proto);
 
 /* Text for messages: what is not plain ASCII as \xNN, cut with "..." to fit size. */
 void slice_show(struct slice s, char *out, size_t size);

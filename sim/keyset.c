@@ -29,6 +29,7 @@ void keyset_free(struct keyset *set)
 void keyset_clear(struct keyset *set)
 {
     set->count = 0;
+    set->noted_count = 0;
     set->text_bytes = 0;
     if (set->slots != NULL) {
         memset(set->slots, 0, (set->slot_mask + 1) * sizeof(*set->slots));
@@ -56,13 +57,13 @@ static union locus_key whole_key(uint8_t family, const union locus_key *key)
     return whole;
 }
 
-static size_t place(const struct keyset *set, uint8_t family,
-                    const union locus_key *key)
+static uint64_t hash_key(const struct keyset *set, uint8_t family,
+                         const union locus_key *key)
 {
     uint64_t x = fold_product(key->words[0] ^ set->seed[0] ^ 0x9e3779b97f4a7c15ull,
                               key->words[1] ^ set->seed[1] ^ 0xd1b54a32d192ed03ull);
 
-    return (size_t)fold_product(x ^ family, 0xa0761d6478bd642full);
+    return fold_product(x ^ family, 0xa0761d6478bd642full);
 }
 
 static bool same(const struct keyset_entry *entry, uint8_t family,
@@ -74,9 +75,9 @@ static bool same(const struct keyset_entry *entry, uint8_t family,
 
 /* The slot that holds the key, or the free one where it belongs. */
 static size_t find_slot(const struct keyset *set, uint8_t family,
-                        const union locus_key *key)
+                        const union locus_key *key, uint64_t hash)
 {
-    size_t at = place(set, family, key) & set->slot_mask;
+    size_t at = hash & set->slot_mask;
 
     while (set->slots[at] != 0 &&
            !same(&set->entries[set->slots[at] - 1], family, key)) {
@@ -98,7 +99,8 @@ static bool grow_slots(struct keyset *set)
     set->slot_mask = size - 1;
     for (size_t i = 0; i < set->count; i++) {
         const struct keyset_entry *e = &set->entries[i];
-        set->slots[find_slot(set, e->family, &e->key)] = (uint32_t)i + 1;
+        set->slots[find_slot(set, e->family, &e->key,
+                             hash_key(set, e->family, &e->key))] = (uint32_t)i + 1;
     }
     return true;
 }
@@ -138,14 +140,13 @@ static uint64_t keep_text(struct keyset *set, struct slice text)
     return at + 1;
 }
 
-size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key,
-                  struct slice text)
+static size_t add(struct keyset *set, uint8_t family, const union locus_key *key,
+                  uint64_t hash, struct slice text)
 {
-    union locus_key whole = whole_key(family, key);
     uint64_t kept = 0;
 
     if (set->slots != NULL) {
-        size_t slot = find_slot(set, family, &whole);
+        size_t slot = find_slot(set, family, key, hash);
         if (set->slots[slot] != 0) {
             return set->slots[slot] - 1;
         }
@@ -159,9 +160,56 @@ size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key
         return SIZE_MAX;
     }
     size_t index = set->count++;
-    set->entries[index] = (struct keyset_entry){whole, kept, family};
-    set->slots[find_slot(set, family, &whole)] = (uint32_t)index + 1;
+    set->entries[index] = (struct keyset_entry){*key, kept, family};
+    set->slots[find_slot(set, family, key, hash)] = (uint32_t)index + 1;
     return index;
+}
+
+bool keyset_settle(struct keyset *set)
+{
+    size_t count = set->noted_count;
+    bool ok = true;
+
+    set->noted_count = 0;
+    for (size_t i = 0; i < count && set->slots != NULL; i++) {
+        uint32_t held = set->slots[set->noted[i].hash & set->slot_mask];
+        if (held != 0) {
+            __builtin_prefetch(&set->entries[held - 1]);
+        }
+    }
+    for (size_t i = 0; i < count && ok; i++) {
+        struct keyset_noted *n = &set->noted[i];
+        size_t number = add(set, n->family, &n->key, n->hash, (struct slice){NULL, 0});
+        ok = number != SIZE_MAX;
+        *n->number = (uint32_t)number;
+    }
+    return ok;
+}
+
+bool keyset_note(struct keyset *set, uint8_t family, const union locus_key *key,
+                 uint32_t *number)
+{
+    struct keyset_noted *n = &set->noted[set->noted_count++];
+
+    n->key = whole_key(family, key);
+    n->family = family;
+    n->number = number;
+    n->hash = hash_key(set, family, &n->key);
+    if (set->slots != NULL) {
+        __builtin_prefetch(&set->slots[n->hash & set->slot_mask]);
+    }
+    return set->noted_count < KEYSET_NOTED || keyset_settle(set);
+}
+
+size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key,
+                  struct slice text)
+{
+    union locus_key whole = whole_key(family, key);
+
+    if (set->noted_count > 0 && !keyset_settle(set)) {
+        return SIZE_MAX;
+    }
+    return add(set, family, &whole, hash_key(set, family, &whole), text);
 }
 
 size_t keyset_find(const struct keyset *set, uint8_t family, const union locus_key *key)
@@ -171,7 +219,8 @@ size_t keyset_find(const struct keyset *set, uint8_t family, const union locus_k
     if (set->slots == NULL) {
         return SIZE_MAX;
     }
-    uint32_t held = set->slots[find_slot(set, family, &whole)];
+    uint32_t held =
+        set->slots[find_slot(set, family, &whole, hash_key(set, family, &whole))];
     return held == 0 ? SIZE_MAX : held - 1;
 }
 

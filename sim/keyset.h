@@ -21,6 +21,15 @@ struct keyset_entry {
     uint8_t family;
 };
 
+/* Keys that keyset_note() took and that are not looked up yet. */
+enum { KEYSET_NOTED = 32 };
+struct keyset_noted {
+    union locus_key key;
+    uint64_t hash;
+    uint32_t *number;
+    uint8_t family;
+};
+
 struct keyset {
     struct keyset_entry *entries;
     uint32_t *slots; /* 1 + index of an entry; 0: free */
@@ -28,6 +37,8 @@ struct keyset {
     size_t count, entry_capacity, slot_mask;
     size_t text_bytes, text_capacity;
     uint64_t seed[2];
+    struct keyset_noted noted[KEYSET_NOTED];
+    size_t noted_count;
 };
 
 #define KEYSET_FULL (UINT32_MAX - 1)
@@ -40,6 +51,12 @@ void keyset_clear(struct keyset *set); /* empty, memory kept */
  * time (text.text may be NULL: none); it is cut at 64 KiB. */
 size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key,
                   struct slice text);
+/* As keyset_add() without a text, but looked up later, many at a time, so that cache misses
+ * overlap: the number goes to *number, which must stay until then. False: out of memory. */
+bool keyset_note(struct keyset *set, uint8_t family, const union locus_key *key,
+                 uint32_t *number);
+/* Looks up what was noted; adding does so first. */
+bool keyset_settle(struct keyset *set);
 /* SIZE_MAX: not in the set. */
 size_t keyset_find(const struct keyset *set, uint8_t family,
                    const union locus_key *key);

@@ -13,32 +13,49 @@ void record_keys_free(struct record_keys *keys)
     keyset_free(&keys->clients);
 }
 
-bool record_number(struct record_keys *keys, const struct record *record,
-                   struct slice dst_name, struct slice src_name,
-                   struct numbered_record *out)
+static bool note_key(struct keyset *keys, uint8_t family, const union locus_key *key,
+                     struct slice name, uint32_t *number)
 {
-    size_t dst =
-        keyset_add(&keys->destinations, record->dst_family, &record->dst, dst_name);
-    size_t src = NO_CLIENT;
+    if (name.text == NULL) {
+        return keyset_note(keys, family, key, number);
+    }
+    size_t added = keyset_add(keys, family, key, name);
+    *number = (uint32_t)added;
+    return added != SIZE_MAX;
+}
 
-    if (record->flags & RECORD_HAS_CLIENT) {
-        src = keyset_add(&keys->clients, record->src_family, &record->src, src_name);
-    }
-    if (dst == SIZE_MAX || src == SIZE_MAX) {
-        return false;
-    }
+bool record_note(struct record_keys *keys, const struct record *record,
+                 struct slice dst_name, struct slice src_name,
+                 struct numbered_record *out)
+{
     *out = (struct numbered_record){
         .start_ns = record->start_ns,
         .duration_ns = record->duration_ns,
         .bytes = record->bytes,
-        .dst = (uint32_t)dst,
-        .src = (uint32_t)src,
+        .src = NO_CLIENT,
         .dst_port = record->dst_port,
         .src_port = record->src_port,
         .proto = record->proto,
         .flags = record->flags,
     };
-    return true;
+    return note_key(&keys->destinations, record->dst_family, &record->dst, dst_name,
+                    &out->dst) &&
+           (!(record->flags & RECORD_HAS_CLIENT) ||
+            note_key(&keys->clients, record->src_family, &record->src, src_name,
+                     &out->src));
+}
+
+bool record_keys_settle(struct record_keys *keys)
+{
+    return keyset_settle(&keys->destinations) && keyset_settle(&keys->clients);
+}
+
+bool record_number(struct record_keys *keys, const struct record *record,
+                   struct slice dst_name, struct slice src_name,
+                   struct numbered_record *out)
+{
+    return record_note(keys, record, dst_name, src_name, out) &&
+           record_keys_settle(keys);
 }
 
 void record_restore(const struct record_keys *keys,

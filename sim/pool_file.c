@@ -156,12 +156,12 @@ size_t pool_split(char *line, char *words[POOL_WORDS_MAX])
 
 static bool hex_address(const char *text, struct locus_address *out)
 {
+    static const char digits[] = "0123456789ABCDEFabcdef";
     unsigned address = 0, port = 0;
-    int length = 0;
 
-    if (strspn(text, "0123456789ABCDEFabcdef") != 8 ||
-        sscanf(text, "%8x:%4x%n", &address, &port, &length) != 2 ||
-        text[length] != '\0' || length != 13) {
+    /* sscanf() alone would take "0x50" and "-050" as well. */
+    if (strspn(text, digits) != 8 || text[8] != ':' || strspn(text + 9, digits) != 4 ||
+        text[13] != '\0' || sscanf(text, "%8x:%4x", &address, &port) != 2) {
         return false;
     }
     *out = (struct locus_address){

@@ -136,40 +136,59 @@ static int find_name(const char *name, size_t length)
     return -1;
 }
 
+/* What an option's word says. */
+struct option_word {
+    int option;        /* of known[]; -1: none */
+    const char *value; /* joined to it; NULL: none */
+    bool is_long;
+};
+
+/* The letters of "-Lnw5" one after the other; at is in front of the one that is next. */
+static struct option_word option_of(const char *at, bool is_long)
+{
+    struct option_word o = {.is_long = is_long};
+
+    if (is_long) {
+        const char *equals = strchr(at, '=');
+        o.value = equals != NULL ? equals + 1 : NULL;
+        o.option = find_name(at + 2, strcspn(at + 2, "="));
+    } else {
+        o.value = at[2] != '\0' ? at + 2 : NULL;
+        o.option = find_letter(at[1]);
+    }
+    return o;
+}
+
 /* words[0] is an option; returns how many words it took, 0 after an error. */
 static size_t read_option(struct pool_parse *parse, struct rule *rule, char **words,
                           size_t count)
 {
-    char *word = words[0];
-    bool is_long = word[1] == '-';
-    char *value = is_long ? strchr(word, '=') : (word[2] != '\0' ? word + 2 : NULL);
-    size_t length = value != NULL && is_long ? (size_t)(value - word - 2)
-                                             : strlen(word) - 2 * is_long;
-    int option = is_long ? find_name(word + 2, length) : find_letter(word[1]);
+    const char *at = words[0];
+    struct option_word o = option_of(at, at[1] == '-');
 
-    if (option < 0) {
-        pool_skip_word(parse, word);
-        return 1;
-    }
-    if (known[option].takes == TAKES_NOTHING) {
-        take_option(rule, known[option].letter, NULL);
-        if (!is_long && value != NULL) { /* -Ln: the next letter of the word */
-            word[1] = '-';
-            words[0] = word + 1;
-            return read_option(parse, rule, words, count);
+    while (o.option >= 0 && known[o.option].takes == TAKES_NOTHING) {
+        take_option(rule, known[o.option].letter, NULL);
+        if (o.is_long || o.value == NULL) {
+            return 1;
         }
+        o = option_of(++at, false);
+    }
+    if (o.option < 0) {
+        pool_skip_word(parse, at == words[0] ? at : at + 1);
         return 1;
     }
-    if (value != NULL) {
-        take_option(rule, known[option].letter, value + is_long);
+    char letter = known[o.option].letter;
+    bool needed = known[o.option].takes == TAKES_VALUE;
+    if (o.value != NULL) {
+        take_option(rule, letter, o.value);
         return 1;
     }
-    if (count > 1 && (words[1][0] != '-' || known[option].takes == TAKES_VALUE)) {
-        take_option(rule, known[option].letter, words[1]);
+    if (count > 1 && (words[1][0] != '-' || needed)) {
+        take_option(rule, letter, words[1]);
         return 2;
     }
-    if (known[option].takes == TAKES_VALUE) {
-        pool_error(parse, "%s needs a value", word);
+    if (needed) {
+        pool_error(parse, "%s needs a value", words[0]);
         return 0;
     }
     return 1;

@@ -109,44 +109,72 @@ static const char *find_variable(const struct keepalived *k, const char *text,
     return NULL;
 }
 
-/* Puts the values of variables into a line. */
-static void expand(const struct keepalived *k, const char *line, char *out, size_t size)
+/* The line with the values of its variables; the caller frees it. NULL: no memory. */
+static char *expand(const struct keepalived *k, const char *line)
 {
-    size_t used = 0, length = 0;
+    size_t used = 0, length = 0, size = 1;
 
-    while (*line != '\0' && used + 1 < size) {
+    for (const char *at = line; *at != '\0'; at++) {
+        size += *at == '$' ? sizeof(k->variables[0].value) : 1;
+    }
+    char *out = malloc(size);
+    while (out != NULL && *line != '\0') {
         const char *value = *line == '$' ? find_variable(k, line, &length) : NULL;
         if (value != NULL) {
-            int more = snprintf(out + used, size - used, "%s", value);
-            used = more < (int)(size - used) ? used + (size_t)more : size - 1;
+            size_t more = strlen(value);
+            memcpy(out + used, value, more);
+            used += more;
             line += length;
         } else {
             out[used++] = *line++;
         }
     }
-    out[used] = '\0';
+    if (out != NULL) {
+        out[used] = '\0';
+    }
+    return out;
+}
+
+static int keep_variable(struct keepalived *k, const char *name, size_t length,
+                         const char *value)
+{
+    struct variable *v = &k->variables[k->variable_count];
+    size_t value_length = strcspn(value, "\r!#");
+
+    if (value_length >= sizeof(v->value)) {
+        return pool_error(k->parse, "the value of '$%.*s' is longer than %zu bytes",
+                          (int)length, name, sizeof(v->value) - 1);
+    }
+    memcpy(v->name, name, length);
+    v->name[length] = '\0';
+    memcpy(v->value, value, value_length);
+    v->value[value_length] = '\0';
+    k->variable_count++;
+    return EXIT_OK;
 }
 
 /* "$NAME = value", at the beginning of a line; the value reaches to its end and
  * may hold variables known by then. */
-static void define(struct keepalived *k, const char *line)
+static int define(struct keepalived *k, const char *line)
 {
-    size_t name = strspn(line + 1, NAME_LETTERS);
-    const char *value = line + 1 + name;
-    char text[4096];
+    size_t length = strspn(line + 1, NAME_LETTERS);
+    const char *value = line + 1 + length;
 
     value += strspn(value, " \t");
-    if (name == 0 || name >= sizeof(k->variables[0].name) || *value != '=' ||
+    if (length == 0 || length >= sizeof(k->variables[0].name) || *value != '=' ||
         k->variable_count == VARIABLES_MAX) {
         pool_skip_word(k->parse, line);
-        return;
+        return EXIT_OK;
     }
     value++;
     value += strspn(value, " \t");
-    expand(k, value, text, sizeof(text));
-    struct variable *v = &k->variables[k->variable_count++];
-    snprintf(v->name, sizeof(v->name), "%.*s", (int)name, line + 1);
-    snprintf(v->value, sizeof(v->value), "%.*s", (int)strcspn(text, "\r!#"), text);
+    char *expanded = expand(k, value);
+    if (expanded == NULL) {
+        return pool_out_of_memory(k->parse);
+    }
+    int status = keep_variable(k, line + 1, length, expanded);
+    free(expanded);
+    return status;
 }
 
 static bool read_address(const char *address, const char *port,
@@ -391,12 +419,13 @@ static int parse_line(struct keepalived *k, char **words, size_t count)
     return status;
 }
 
-/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. */
-static void space_braces(const char *line, char *out, size_t size)
+/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. out has
+ * room for three times the line. */
+static void space_braces(const char *line, char *out)
 {
     size_t used = 0;
 
-    for (; *line != '\0' && used + 4 < size; line++) {
+    for (; *line != '\0'; line++) {
         bool variable = *line == '{' && used > 0 && out[used - 1] == '$';
         if (*line == '!' &&
             (used == 0 || out[used - 1] == ' ' || out[used - 1] == '\t')) {
@@ -405,7 +434,6 @@ static void space_braces(const char *line, char *out, size_t size)
         if (variable) { /* that nobody defined: one word */
             size_t length = strcspn(line, "}");
             length += line[length] != '\0';
-            length = length < size - used - 4 ? length : size - used - 4;
             memcpy(out + used, line, length);
             used += length;
             line += length - 1;
@@ -420,16 +448,28 @@ static void space_braces(const char *line, char *out, size_t size)
     out[used] = '\0';
 }
 
+static int parse_expanded(struct keepalived *k, const char *line)
+{
+    char *words[POOL_WORDS_MAX];
+    char *spaced = malloc(3 * strlen(line) + 1);
+
+    if (spaced == NULL) {
+        return pool_out_of_memory(k->parse);
+    }
+    space_braces(line, spaced);
+    int status = parse_line(k, words, pool_split(spaced, words));
+    free(spaced);
+    return status;
+}
+
 static int parse_text(struct keepalived *k, char *text)
 {
-    char expanded[4096], spaced[4096];
-    char *words[POOL_WORDS_MAX];
     char *line;
     int status = EXIT_OK;
 
     while (status == EXIT_OK && (line = pool_next_line(k->parse, &text)) != NULL) {
         if (*line == '$') {
-            define(k, line);
+            status = define(k, line);
             continue;
         }
         if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
@@ -437,9 +477,10 @@ static int parse_text(struct keepalived *k, char *text)
                               "~SEQ and ~LST are not read: write out what they "
                               "stand for");
         }
-        expand(k, line, expanded, sizeof(expanded));
-        space_braces(expanded, spaced, sizeof(spaced));
-        status = parse_line(k, words, pool_split(spaced, words));
+        char *expanded = expand(k, line);
+        status = expanded != NULL ? parse_expanded(k, expanded)
+                                  : pool_out_of_memory(k->parse);
+        free(expanded);
     }
     return status;
 }

@@ -13,10 +13,11 @@
 #include "command.h"
 #include "keyset.h"
 #include "readers/readers.h"
+#include "readers/rows.h"
 #include "sort.h"
 #include "stream.h"
 
-enum { PROGRESS_RECORDS = 1 << 14 };
+enum { PROGRESS_RECORDS = 1 << 14, PENDING = KEYSET_NOTED };
 
 struct trace {
     struct trace_options options;
@@ -24,6 +25,8 @@ struct trace {
     struct sorter *sorter;
     struct stream *stream; /* instead of the sorter; or NULL */
     struct record_keys keys;
+    struct numbered_record pending[PENDING]; /* without their numbers yet */
+    size_t pending_count;
     bool timed; /* a record had a time */
     uint64_t last_stamp_ns;
     bool stamped;                          /* last_stamp_ns is of this file */
@@ -233,11 +236,28 @@ static uint64_t arrival_ns(const struct trace *trace, uint64_t n)
     return n / per_s * 1000000000 + n % per_s * 1000000000 / per_s;
 }
 
+/* Gives the records that wait for their numbers to the sorter. False after a message. */
+static bool sort_pending(struct trace *trace)
+{
+    size_t count = trace->pending_count;
+
+    trace->pending_count = 0;
+    if (!record_keys_settle(&trace->keys)) {
+        no_memory();
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!sorter_add(trace->sorter, &trace->pending[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int reader_emit(struct reader *reader, const struct record *record, uint64_t stamp_ns)
 {
     struct trace *trace = reader->trace;
     struct record timed = *record;
-    struct numbered_record numbered;
 
     reader->seen++;
     if (trace == NULL) {
@@ -271,11 +291,11 @@ int reader_emit(struct reader *reader, const struct record *record, uint64_t sta
     count_times(summary, timed.start_ns, timed.duration_ns);
     summary->records++;
     summary->all_ipv4 = summary->all_ipv4 && timed.dst_family == LOCUS_IPV4;
-    if (!record_number(&trace->keys, &timed, reader->dst_name, reader->src_name,
-                       &numbered)) {
+    if (!record_note(&trace->keys, &timed, reader->dst_name, reader->src_name,
+                     &trace->pending[trace->pending_count++])) {
         return no_memory();
     }
-    return sorter_add(trace->sorter, &numbered) ? 0 : EXIT_RUNTIME;
+    return trace->pending_count < PENDING || sort_pending(trace) ? 0 : EXIT_RUNTIME;
 }
 
 static int read_lines(struct reader *reader)
@@ -386,6 +406,13 @@ static int choose_format(const struct trace *trace, struct input *input,
     if (trace->options.format != NULL) {
         *out = reader_find(trace->options.format);
         return *out != NULL ? 0 : unknown_name(trace->options.format);
+    }
+    if (trace->options.columns != NULL) { /* once, not by every format that tries */
+        struct row_map map;
+        int status = row_map_option(&map, trace->options.columns);
+        if (status != 0) {
+            return status;
+        }
     }
     if (!input_head(input, &head)) {
         return EXIT_RUNTIME;
@@ -498,6 +525,9 @@ static bool finish(struct trace *trace)
                               : add_capped(trace->earliest_ns, options->to_ns);
     trace->summary.timeless = trace->summary.records > 0 && !trace->timed;
     if (trace->stream == NULL) {
+        if (!sort_pending(trace)) {
+            return false;
+        }
         trace->summary.destinations = trace->keys.destinations.count;
         trace->summary.clients = trace->keys.clients.count;
         if (!sorter_finish(trace->sorter)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "writer.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compress.h"
 #include "fields.h"
 #include "keyset.h"
 #include "locus_file.h"
@@ -26,6 +28,9 @@ struct writer {
     struct record_keys keys; /* of what the sorter holds */
     uint64_t records;        /* so far; with a sorter, in all */
     uint64_t written;
+    int64_t
+        *nexts;  /* oraclegeneral: the number of the next record of the same object */
+    bool failed; /* in begin(), which said why */
 };
 
 /* A name as one word of a log: what would end it or the line is percent-encoded. */
@@ -115,9 +120,26 @@ static void squid_record(struct writer *w, const struct record *r,
             peer ? names->dst : "-");
 }
 
-static const char *proto_name(uint8_t proto)
+/* As logs of flows spell it. Requests of a proxy or web server say none: they came over TCP. */
+static const char *proto_word(uint8_t proto, char out[12])
 {
-    return proto == PROTO_UDP ? "udp" : proto == 1 ? "icmp" : "tcp";
+    const char *name = slice_proto_name(proto == PROTO_UNKNOWN ? PROTO_TCP : proto);
+
+    if (name == NULL) {
+        snprintf(out, 12, "%u", proto);
+    } else {
+        snprintf(out, 12, "%s", name);
+    }
+    return out;
+}
+
+static const char *proto_upper(uint8_t proto, char out[12])
+{
+    proto_word(proto, out);
+    for (char *at = out; *at != '\0'; at++) {
+        *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    }
+    return out;
 }
 
 /* "seconds.micros" or "-". */
@@ -176,12 +198,13 @@ static void zeek_tsv_record(struct writer *w, const struct record *r,
     char src[64];
     char start[32];
     char duration[32];
+    char proto[12];
 
     address_word(r->dst_family, &r->dst, names->dst, dst);
     client_address(r, names, src);
     fprintf(w->out, "%s\tC%" PRIx64 "\t%s\t%u\t%s\t%u\t%s\t-\t%s\t-\t%" PRIu64 "\tSF\n",
             seconds(true, r->start_ns, start), w->written, src, r->src_port, dst,
-            r->dst_port, proto_name(r->proto),
+            r->dst_port, proto_word(r->proto, proto),
             seconds(r->flags & RECORD_HAS_DURATION, r->duration_ns, duration),
             r->bytes);
 }
@@ -192,6 +215,7 @@ static void zeek_json_record(struct writer *w, const struct record *r,
     char dst[64];
     char src[64];
     char number[32];
+    char proto[12];
 
     address_word(r->dst_family, &r->dst, names->dst, dst);
     client_address(r, names, src);
@@ -204,7 +228,7 @@ static void zeek_json_record(struct writer *w, const struct record *r,
     }
     fprintf(w->out,
             "\"proto\":\"%s\",\"resp_bytes\":%" PRIu64 ",\"conn_state\":\"SF\"}\n",
-            proto_name(r->proto), r->bytes);
+            proto_word(r->proto, proto), r->bytes);
 }
 
 /* "17/May/2015:10:05:03" with what strftime would take from the locale written out. */
@@ -310,6 +334,7 @@ static void csv_record(struct writer *w, const struct record *r,
     char dst[NAME_MAX_TEXT];
     char src[NAME_MAX_TEXT] = "";
     char number[32];
+    char proto[12];
 
     /* A colon in a name would be read as the one in front of a port. */
     encode(names->dst, r->dst_family == LOCUS_NAME ? "\",:" : "\",", dst);
@@ -320,7 +345,7 @@ static void csv_record(struct writer *w, const struct record *r,
         fprintf(w->out, "%s,", nanos(r->start_ns, number));
     }
     fprintf(w->out, "%s,%u,%s,%u,%s,", dst, r->dst_port, src, r->src_port,
-            proto_name(r->proto));
+            proto_word(r->proto, proto));
     if (r->flags & RECORD_HAS_BYTES) {
         fprintf(w->out, "%" PRIu64, r->bytes);
     }
@@ -378,6 +403,7 @@ static void binetflow_record(struct writer *w, const struct record *r,
     char dst[64];
     char src[64];
     char duration[32];
+    char proto[12];
     time_t when = (time_t)(r->start_ns / SECOND_NS);
     struct tm tm = {0};
 
@@ -390,8 +416,175 @@ static void binetflow_record(struct writer *w, const struct record *r,
         ",0,1,\n",
         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
         (unsigned)(r->start_ns % SECOND_NS / 1000),
-        seconds(true, r->duration_ns, duration), proto_name(r->proto), src, r->src_port,
-        dst, r->dst_port, r->bytes);
+        seconds(true, r->duration_ns, duration), proto_word(r->proto, proto), src,
+        r->src_port, dst, r->dst_port, r->bytes);
+}
+
+/* NetFlow has ports for all clients; what shares one with another is one flow. Who has none
+ * gets one by turns. */
+static unsigned client_port(const struct writer *w, const struct record *r)
+{
+    return r->src_port != 0 ? r->src_port : 1024 + (unsigned)(w->written % 64512);
+}
+
+/* "2023-11-14 22:13:20.100", with that in front of the time and so many digits. */
+static void iso_time(uint64_t ns, char between, unsigned digits, char out[40])
+{
+    time_t when = (time_t)(ns / SECOND_NS);
+    struct tm tm = {0};
+    char fraction[10];
+
+    gmtime_r(&when, &tm);
+    snprintf(fraction, sizeof(fraction), "%09u", (unsigned)(ns % SECOND_NS));
+    snprintf(out, 40, "%04d-%02d-%02d%c%02d:%02d:%02d.%.*s", tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, between, tm.tm_hour, tm.tm_min, tm.tm_sec,
+             (int)digits, fraction);
+}
+
+/* NetFlow knows no flow from one family to the other. */
+static void map_to_ipv6(char address[64])
+{
+    char ipv4[64];
+
+    if (strchr(address, ':') == NULL) {
+        snprintf(ipv4, sizeof(ipv4), "%s", address);
+        snprintf(address, 64, "::ffff:%.45s", ipv4);
+    }
+}
+
+static void nfdump_begin(struct writer *w)
+{
+    fprintf(w->out, "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n");
+}
+
+/* Both directions in one row, so that nobody has to guess which is which. */
+static void nfdump_record(struct writer *w, const struct record *r,
+                          const struct writer_names *names)
+{
+    char dst[64];
+    char src[64];
+    char first[40];
+    char last[40];
+    char proto[12];
+
+    address_word(r->dst_family, &r->dst, names->dst, dst);
+    client_address(r, names, src);
+    if ((strchr(dst, ':') == NULL) != (strchr(src, ':') == NULL)) {
+        map_to_ipv6(dst);
+        map_to_ipv6(src);
+    }
+    iso_time(r->start_ns, ' ', 3, first);
+    iso_time(end_ns(r), ' ', 3, last);
+    fprintf(w->out,
+            "%s,%s,%" PRIu64 ".%03u,%s,%s,%u,%u,%s,........,0,0,1,0,1,%" PRIu64 "\n",
+            first, last, r->duration_ns / SECOND_NS,
+            (unsigned)(r->duration_ns % SECOND_NS / 1000000), src, dst,
+            client_port(w, r), r->dst_port, proto_upper(r->proto, proto), r->bytes);
+}
+
+static void eve_record(struct writer *w, const struct record *r,
+                       const struct writer_names *names)
+{
+    char dst[64];
+    char src[64];
+    char start[40];
+    char end[40];
+    char proto[12];
+
+    address_word(r->dst_family, &r->dst, names->dst, dst);
+    client_address(r, names, src);
+    iso_time(r->start_ns, 'T', 6, start);
+    iso_time(end_ns(r), 'T', 6, end);
+    fprintf(w->out,
+            "{\"timestamp\":\"%s+0000\",\"flow_id\":%" PRIu64
+            ",\"event_type\":\"flow\",\"src_ip\":\"%s\",\"src_port\":%u,",
+            end, w->written, src, r->src_port);
+    fprintf(w->out, "\"dest_ip\":\"%s\",\"dest_port\":%u,\"proto\":\"%s\",", dst,
+            r->dst_port, proto_upper(r->proto, proto));
+    fprintf(w->out,
+            "\"flow\":{\"bytes_toserver\":0,\"bytes_toclient\":%" PRIu64
+            ",\"start\":\"%s+0000\"",
+            r->bytes, start);
+    if (r->flags & RECORD_HAS_DURATION) {
+        fprintf(w->out, ",\"end\":\"%s+0000\"", end);
+    }
+    fprintf(w->out, "}}\n");
+}
+
+/* A place for one more number, counts doubling; NULL: no memory. */
+static int64_t *grow_numbers(int64_t *numbers, uint64_t count)
+{
+    if ((count & (count - 1)) != 0) {
+        return numbers;
+    }
+    return realloc(numbers, (count == 0 ? 1 : 2 * count) * sizeof(*numbers));
+}
+
+/* Notes for the record of that number whether and where its object comes again. last: by
+ * object; -1: not seen yet. */
+static bool look_ahead(struct writer *w, int64_t *last, uint32_t object,
+                       uint64_t number)
+{
+    int64_t *nexts = grow_numbers(w->nexts, number);
+
+    if (nexts == NULL) {
+        return false;
+    }
+    w->nexts = nexts;
+    nexts[number] = -1;
+    if (last[object] >= 0) {
+        nexts[last[object]] = (int64_t)number;
+    }
+    last[object] = (int64_t)number;
+    return true;
+}
+
+/* Each record says when its object is asked for next: one pass ahead finds out. */
+static bool oracle_begin_pass(struct writer *w)
+{
+    enum { BATCH = 256 };
+    struct numbered_record batch[BATCH];
+    size_t bytes = (w->keys.destinations.count + 1) * sizeof(int64_t);
+    int64_t *last = malloc(bytes);
+    uint64_t number = 0;
+    bool ok = last != NULL;
+    ssize_t got = 0;
+
+    if (ok) {
+        memset(last, 0xff, bytes);
+    }
+    while (ok && (got = sorter_next(w->sorter, batch, BATCH)) > 0) {
+        for (ssize_t i = 0; ok && i < got; i++) {
+            ok = look_ahead(w, last, batch[i].dst, number++);
+        }
+    }
+    free(last);
+    if (!ok) {
+        fprintf(stderr, "locus: out of memory for objects\n");
+    }
+    return ok && got == 0 && sorter_rewind(w->sorter);
+}
+
+static void oracle_begin(struct writer *w)
+{
+    w->failed = !oracle_begin_pass(w);
+}
+
+/* Seconds, object, size, number of the object's next request: little-endian, packed. Sizes end
+ * at 4 GiB, times in 2106. */
+static void oracle_record(struct writer *w, const struct record *r,
+                          const struct writer_names *names)
+{
+    uint64_t seconds = r->start_ns / SECOND_NS;
+    uint32_t time = htole32(seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX);
+    uint32_t size = htole32(r->bytes < UINT32_MAX ? (uint32_t)r->bytes : UINT32_MAX);
+    uint64_t object = htole64(object_number(r, names->dst));
+    uint64_t next = htole64((uint64_t)w->nexts[w->written - 1]);
+
+    fwrite(&time, sizeof(time), 1, w->out);
+    fwrite(&object, sizeof(object), 1, w->out);
+    fwrite(&size, sizeof(size), 1, w->out);
+    fwrite(&next, sizeof(next), 1, w->out);
 }
 
 static void locus_keys(struct writer *w, const struct keyset *keys)
@@ -428,18 +621,91 @@ static void locus_begin(struct writer *w)
 }
 
 const struct writer_format writer_formats[] = {
-    {"squid", "Squid access.log", true, false, NULL, squid_record},
-    {"zeek-tsv", "Zeek conn.log", true, false, zeek_tsv_begin, zeek_tsv_record},
-    {"zeek-json", "Zeek conn.log as JSON", true, false, NULL, zeek_json_record},
-    {"weblog", "Combined Log Format, no durations", false, false, NULL, weblog_record},
-    {"haproxy", "HAProxy tcplog", true, false, NULL, haproxy_record},
-    {"nginx", "nginx with upstream fields", true, false, NULL, nginx_record},
-    {"binetflow", "Argus flows", false, false, binetflow_begin, binetflow_record},
-    {"libcachesim", "time,obj_id,obj_size", false, false, libcachesim_begin,
-     libcachesim_record},
-    {"objects", "time id size", false, false, NULL, objects_record},
-    {"csv", "all that locus knows, with a header", false, false, csv_begin, csv_record},
-    {"locus", "locus' own binary, the fastest to read", false, true, locus_begin, NULL},
+    {
+        .name = "squid",
+        .about = "Squid access.log",
+        .by_end = true,
+        .record = squid_record,
+    },
+    {
+        .name = "zeek-tsv",
+        .about = "Zeek conn.log",
+        .by_end = true,
+        .begin = zeek_tsv_begin,
+        .record = zeek_tsv_record,
+    },
+    {
+        .name = "zeek-json",
+        .about = "Zeek conn.log as JSON",
+        .by_end = true,
+        .record = zeek_json_record,
+    },
+    {
+        .name = "weblog",
+        .about = "Combined Log Format, no durations",
+        .record = weblog_record,
+    },
+    {
+        .name = "haproxy",
+        .about = "HAProxy tcplog",
+        .by_end = true,
+        .record = haproxy_record,
+    },
+    {
+        .name = "nginx",
+        .about = "nginx with upstream fields",
+        .by_end = true,
+        .record = nginx_record,
+    },
+    {
+        .name = "nfdump",
+        .about = "nfdump CSV, both directions in a row",
+        .by_end = true,
+        .begin = nfdump_begin,
+        .record = nfdump_record,
+    },
+    {
+        .name = "eve",
+        .about = "Suricata flow events",
+        .by_end = true,
+        .record = eve_record,
+    },
+    {
+        .name = "binetflow",
+        .about = "Argus flows",
+        .begin = binetflow_begin,
+        .record = binetflow_record,
+    },
+    {
+        .name = "libcachesim",
+        .about = "time,obj_id,obj_size",
+        .begin = libcachesim_begin,
+        .record = libcachesim_record,
+    },
+    {
+        .name = "oraclegeneral",
+        .about = "seconds, object, size, next request",
+        .ahead = true,
+        .begin = oracle_begin,
+        .record = oracle_record,
+    },
+    {
+        .name = "objects",
+        .about = "time id size",
+        .record = objects_record,
+    },
+    {
+        .name = "csv",
+        .about = "all that locus knows, with a header",
+        .begin = csv_begin,
+        .record = csv_record,
+    },
+    {
+        .name = "locus",
+        .about = "locus' own binary, the fastest to read",
+        .binary = true,
+        .begin = locus_begin,
+    },
     {.name = NULL},
 };
 
@@ -475,6 +741,7 @@ void writer_abandon(struct writer *writer)
     }
     sorter_destroy(writer->sorter);
     record_keys_free(&writer->keys);
+    free(writer->nexts);
     free(writer->buffer);
     free(writer);
 }
@@ -485,14 +752,15 @@ static bool open_output(struct writer *writer)
 
     if (o->path == NULL) {
         writer->out = stdout;
-        if (o->format->binary && isatty(STDOUT_FILENO)) {
+        if ((o->format->binary || o->format->ahead) && isatty(STDOUT_FILENO)) {
             fprintf(stderr, "locus: %s is not for terminals; --output names a file\n",
                     o->format->name);
             return false;
         }
         return true;
     }
-    writer->out = fopen(o->path, "wbe");
+    writer->out =
+        compress_wanted(o->path) ? compress_open(o->path) : fopen(o->path, "wbe");
     if (writer->out == NULL) {
         return failed(writer, errno);
     }
@@ -517,7 +785,7 @@ struct writer *writer_open(const struct writer_options *options)
         writer_abandon(writer);
         return NULL;
     }
-    if (options->format->by_end || options->format->binary) {
+    if (options->format->by_end || options->format->binary || options->format->ahead) {
         writer->sorter = sorter_create(options->memory_bytes);
         if (writer->sorter == NULL) {
             writer_abandon(writer);
@@ -627,6 +895,9 @@ static bool write_sorted(struct writer *writer)
     }
     if (format->begin != NULL) {
         format->begin(writer);
+        if (writer->failed) {
+            return false;
+        }
     }
     while ((got = sorter_next(writer->sorter, batch, BATCH)) > 0) {
         bool ok = format->binary ? write_binary(writer, batch, (size_t)got)

@@ -25,6 +25,7 @@ struct writer_format {
     const char *about;
     bool by_end; /* lines are written when a connection ends, so in that order */
     bool binary; /* keys go in front of the records, as they are; no record() */
+    bool ahead;  /* begin() looks at all records first */
     void (*begin)(struct writer *writer);
     void (*record)(struct writer *writer, const struct record *record,
                    const struct writer_names *names);
@@ -37,8 +38,9 @@ const struct writer_format *writer_find(const char *name);
 
 struct writer_options {
     const struct writer_format *format;
-    const char *path;      /* NULL: stdout; borrowed until the close */
-    bool timeless;         /* starts are made up */
+    const char *path; /* NULL: stdout; borrowed until the close. Its ending (.gz, .bz2,
+                              .xz, .zst) says whether it is compressed */
+    bool timeless;    /* starts are made up */
     uint64_t memory_bytes; /* for what must be sorted again; as sorter_create() */
     /* What a key is called; borrowed are text and size. */
     void (*name)(void *arg, uint8_t family, const union locus_key *key, char *text,

@@ -4,6 +4,7 @@
  * its bytes by direction. Events of another type are no records.
  */
 #include "json.h"
+#include "json_plain.h"
 #include "readers.h"
 
 static int bad_value(struct reader *reader, const char *reason, const char *field,
@@ -75,12 +76,79 @@ static int take_flow(struct reader *reader, const json_t *event)
     return take_ends(reader, event, &record);
 }
 
+enum place { TYPE, SRC, SRC_PORT, DST, DST_PORT, PROTO, START, END, BYTES, PLACES };
+
+static const struct json_key plain_keys[] = {
+    JSON_KEY("event_type", TYPE),
+    JSON_KEY("src_ip", SRC),
+    JSON_KEY("src_port", SRC_PORT),
+    JSON_KEY("dest_ip", DST),
+    JSON_KEY("dest_port", DST_PORT),
+    JSON_KEY("proto", PROTO),
+    JSON_INNER("flow", "start", START),
+    JSON_INNER("flow", "end", END),
+    JSON_INNER("flow", "bytes_toclient", BYTES),
+};
+
+/* The flow of a plain line without fault. False: the tree is to be looked at. */
+static bool take_plain(struct reader *reader, const struct json_plain v[PLACES],
+                       struct record *record)
+{
+    uint64_t end_ns;
+
+    if (!json_plain_time(&v[START], &record->start_ns)) {
+        return false;
+    }
+    if (v[END].kind != JSON_ABSENT) {
+        if (!json_plain_time(&v[END], &end_ns) || end_ns < record->start_ns) {
+            return false;
+        }
+        record->duration_ns = end_ns - record->start_ns;
+        record->flags |= RECORD_HAS_DURATION;
+    }
+    if (v[BYTES].kind != JSON_ABSENT) {
+        if (!json_plain_u64(&v[BYTES], &record->bytes)) {
+            return false;
+        }
+        record->flags |= RECORD_HAS_BYTES;
+    }
+    if ((v[SRC_PORT].kind != JSON_ABSENT &&
+         !json_plain_port(&v[SRC_PORT], &record->src_port)) ||
+        (v[DST_PORT].kind != JSON_ABSENT &&
+         !json_plain_port(&v[DST_PORT], &record->dst_port))) {
+        return false;
+    }
+    if (v[PROTO].kind == JSON_TEXT) {
+        record->proto = slice_proto(v[PROTO].text);
+    }
+    if (v[SRC].kind != JSON_TEXT || !reader_set_src_ip(reader, record, v[SRC].text)) {
+        return false;
+    }
+    if (reader->key == KEY_CLIENT) {
+        return reader_dst_from_src(reader, record);
+    }
+    return v[DST].kind == JSON_TEXT && reader_set_dst_ip(reader, record, v[DST].text);
+}
+
 static int eve_line(struct reader *reader, struct slice line)
 {
+    struct record record = {.flags = RECORD_HAS_TIME};
+    struct json_plain v[PLACES];
     int status = 0;
 
     if (line.length == 0) {
         return 0;
+    }
+    if (json_plain(line, plain_keys, sizeof(plain_keys) / sizeof(*plain_keys), v,
+                   PLACES) &&
+        v[TYPE].kind == JSON_TEXT && v[TYPE].text.length > 0) {
+        if (!slice_equals(v[TYPE].text, "flow")) {
+            reader_other(reader);
+            return 0;
+        }
+        if (take_plain(reader, v, &record)) {
+            return reader_emit(reader, &record, record.start_ns);
+        }
     }
     json_t *event = json_line(reader, line, &status);
     if (event == NULL) {

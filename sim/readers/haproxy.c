@@ -9,7 +9,9 @@
  * The date is the accept (tcp) or the request (http), in local time without a zone, taken as
  * UTC. The last timer is the duration; with "+" in front (option logasap) it was still
  * going on, and the record has neither duration nor bytes. The destination is
- * backend/server: the same server name in two backends means two servers.
+ * backend/server: the same server name in two backends means two servers. As the host, the
+ * request's URL is taken where it has one, else the first captured header, "{host|agent}":
+ * "capture request header Host" is to come first in HAProxy's configuration.
  */
 #include "readers.h"
 #include "weblog.h"
@@ -144,9 +146,39 @@ static bool set_client(struct reader *reader, struct record *record, struct slic
     return slice_port(port, &record->src_port);
 }
 
+/* "a.example" or "a.example:8080" as the first of the captures; another header's value has
+ * what no host has. */
+static bool captured_host(const struct parts *parts, struct slice *host, uint16_t *port)
+{
+    struct slice f[WORDS];
+    struct slice rest;
+
+    size_t count = split_runs(parts->rest, f, WORDS);
+    if (!parts->http || count <= WORDS || f[WORDS - 1].text == NULL) {
+        return false;
+    }
+    const char *end = parts->rest.text + parts->rest.length;
+    const char *behind = f[WORDS - 1].text + f[WORDS - 1].length;
+    struct slice captures = slice_trim((struct slice){behind, (size_t)(end - behind)});
+    if (captures.length == 0 || captures.text[0] != '{') {
+        return false;
+    }
+    captures.text++;
+    captures.length--;
+    captures = slice_cut(captures, '}', &rest);
+    captures = slice_cut(captures, '|', &rest);
+    bool plain = captures.length > 0;
+    for (size_t i = 0; i < captures.length; i++) {
+        plain = plain && strchr("/?#@ \t", captures.text[i]) == NULL;
+    }
+    return plain && slice_url_host(captures, host, port);
+}
+
 static bool set_destination(struct reader *reader, struct record *record,
                             const struct parts *parts, int *status)
 {
+    struct slice host;
+    struct slice url;
     struct slice name;
     struct slice request = {"", 0};
     struct slice rest = parts->rest;
@@ -155,6 +187,13 @@ static bool set_destination(struct reader *reader, struct record *record,
     if (reader->key != KEY_DST) {
         while (weblog_quoted(&rest, &quoted)) { /* the last; captures may have quotes */
             request = quoted;
+        }
+        bool absolute = weblog_url(request, &url) && url.length > 0 &&
+                        memmem(url.text, url.length, "://", 3) != NULL &&
+                        slice_url_host(url, &host, &record->dst_port);
+        if (reader->key == KEY_HOST && !absolute &&
+            captured_host(parts, &host, &record->dst_port)) {
+            return reader_set_dst(reader, record, host);
         }
         return weblog_destination(reader, record, request, status);
     }

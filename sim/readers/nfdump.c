@@ -6,16 +6,19 @@
  *
  * new: firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,flows, and
  * "fast": cnt,af,firstSeen,lastSeen,... A report ends with three lines that begin with
- * "Summary". Times are local without a zone and taken as UTC.
+ * "Summary". Its JSON is read as well (nfdump_json.c). Times are local without a zone and
+ * taken as UTC.
  *
  * A connection comes as two rows, one for each direction, and as more when an exporter's
  * active time-out cuts it: rows of the same two endpoints that overlap, or follow within
  * JOIN_NS, are one connection. Its client is the side that sent first; stamps of whole
  * seconds often cannot tell, then the side with the higher port.
  */
-#include "flows.h"
+#include "nfdump.h"
 #include "readers.h"
 #include "rows.h"
+
+#include <stdlib.h>
 
 /* Exporters send what was idle for 15 s (nfdump's and most others' default). */
 static const uint64_t JOIN_NS = 15ull * 1000000000;
@@ -45,16 +48,10 @@ static const struct row_name names[] = {
 
 struct state {
     struct row_map map;
+    struct nfdump_json json;
+    bool is_json; /* an object or array began */
     struct flow_table table;
     bool ended; /* the summary began */
-};
-
-struct row {
-    struct endpoint from, to;
-    uint8_t proto;
-    uint64_t first_ns, last_ns;
-    uint64_t bytes,
-        reply_bytes; /* from -> to and back: bidirectional exports have both */
 };
 
 static bool take_time(struct slice text, uint64_t *out_ns)
@@ -62,8 +59,8 @@ static bool take_time(struct slice text, uint64_t *out_ns)
     return slice_iso_time(text, out_ns) || slice_time(text, 1000000000, out_ns);
 }
 
-static bool take_times(struct reader *reader, const struct slice *f, struct row *row,
-                       int *status)
+static bool take_times(struct reader *reader, const struct slice *f,
+                       struct nfdump_row *row, int *status)
 {
     const struct row_map *map = &((struct state *)reader->state)->map;
     struct slice first = row_field(map, f, ROW_TIME);
@@ -101,8 +98,8 @@ static bool take_port(struct slice text, uint8_t proto, uint16_t *out)
     return !has_ports || text.length == 0 || slice_port(text, out);
 }
 
-static bool take_ends(struct reader *reader, const struct slice *f, struct row *row,
-                      int *status)
+static bool take_ends(struct reader *reader, const struct slice *f,
+                      struct nfdump_row *row, int *status)
 {
     const struct row_map *map = &((struct state *)reader->state)->map;
     struct slice from = row_field(map, f, ROW_CLIENT);
@@ -138,7 +135,7 @@ static bool take_ends(struct reader *reader, const struct slice *f, struct row *
 }
 
 /* Settles who the client is, from the rows of both directions. */
-static void choose_client(struct flow *flow, const struct row *row, uint8_t from)
+static void choose_client(struct flow *flow, const struct nfdump_row *row, uint8_t from)
 {
     bool same_second = row->first_ns / 1000000000 == flow->first_ns / 1000000000;
     bool whole_seconds = (row->first_ns | flow->first_ns) % 1000000000 == 0;
@@ -157,7 +154,7 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static int join(struct reader *reader, const struct row *row)
+static int join(struct reader *reader, const struct nfdump_row *row)
 {
     struct state *state = reader->state;
     struct flow_key key;
@@ -226,11 +223,18 @@ static int nfdump_line(struct reader *reader, struct slice line)
 {
     struct state *state = reader->state;
     struct slice f[ROWS_WIDEST];
-    struct row row = {0};
+    struct nfdump_row row = {0};
     int status = 0;
 
     if (line.length == 0) {
         return 0;
+    }
+    if (state->is_json ||
+        (state->map.width == 0 && (line.text[0] == '[' || line.text[0] == '{'))) {
+        bool full;
+        state->is_json = true;
+        status = nfdump_json_line(reader, &state->json, line, &row, &full);
+        return full ? join(reader, &row) : status;
     }
     if (is_header(line)) {
         return header(reader, line);
@@ -254,22 +258,32 @@ static int nfdump_line(struct reader *reader, struct slice line)
 
 static int nfdump_finish(struct reader *reader)
 {
-    return flow_flush(reader, &((struct state *)reader->state)->table, UINT64_MAX);
+    struct state *state = reader->state;
+    int status = 0;
+
+    if (state->json.length > 0) {
+        status = reader_bad(reader, "file ends within an object", "object", "a '}'",
+                            (struct slice){state->json.text, state->json.length});
+    }
+    return status != 0 ? status : flow_flush(reader, &state->table, UINT64_MAX);
 }
 
 static void nfdump_stop(struct reader *reader)
 {
-    flow_table_free(&((struct state *)reader->state)->table);
+    struct state *state = reader->state;
+
+    flow_table_free(&state->table);
+    free(state->json.text);
 }
 
 static bool certain(struct slice head)
 {
-    return is_header(head);
+    return is_header(head) || nfdump_json_certain(head);
 }
 
 const struct reader_format reader_nfdump = {
     .name = "nfdump",
-    .about = "nfdump CSV, old and new, directions joined; destination: the server",
+    .about = "nfdump CSV and JSON, directions joined; destination: the server",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_CLIENT,
     .state_size = sizeof(struct state),

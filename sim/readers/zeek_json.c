@@ -5,6 +5,7 @@
  * values are left out.
  */
 #include "json.h"
+#include "json_plain.h"
 #include "readers.h"
 
 static const json_t *endpoint(const json_t *object, const char *dotted,
@@ -87,12 +88,79 @@ static int take_object(struct reader *reader, const json_t *object)
     return reader_emit(reader, &record, record.start_ns);
 }
 
+enum place { TS, ORIG_H, ORIG_P, RESP_H, RESP_P, PROTO, DURATION, RESP_BYTES, PLACES };
+
+static const struct json_key plain_keys[] = {
+    JSON_KEY("ts", TS),
+    JSON_KEY("id.orig_h", ORIG_H),
+    JSON_KEY("id.orig_p", ORIG_P),
+    JSON_KEY("id.resp_h", RESP_H),
+    JSON_KEY("id.resp_p", RESP_P),
+    JSON_KEY("proto", PROTO),
+    JSON_KEY("duration", DURATION),
+    JSON_KEY("resp_bytes", RESP_BYTES),
+    JSON_KEY("id_orig_h", ORIG_H),
+    JSON_KEY("id_orig_p", ORIG_P),
+    JSON_KEY("id_resp_h", RESP_H),
+    JSON_KEY("id_resp_p", RESP_P),
+    JSON_INNER("id", "orig_h", ORIG_H),
+    JSON_INNER("id", "orig_p", ORIG_P),
+    JSON_INNER("id", "resp_h", RESP_H),
+    JSON_INNER("id", "resp_p", RESP_P),
+};
+
+/* The record of a plain line without fault. False: take_object() is to look at it. */
+static bool take_plain(struct reader *reader, struct slice line, struct record *record)
+{
+    struct json_plain v[PLACES];
+
+    if (!json_plain(line, plain_keys, sizeof(plain_keys) / sizeof(*plain_keys), v,
+                    PLACES) ||
+        !json_plain_time(&v[TS], &record->start_ns)) {
+        return false;
+    }
+    if (v[DURATION].kind != JSON_ABSENT) {
+        if (!json_plain_seconds(&v[DURATION], &record->duration_ns)) {
+            return false;
+        }
+        record->flags |= RECORD_HAS_DURATION;
+    }
+    if (v[RESP_BYTES].kind != JSON_ABSENT) {
+        if (!json_plain_u64(&v[RESP_BYTES], &record->bytes)) {
+            return false;
+        }
+        record->flags |= RECORD_HAS_BYTES;
+    }
+    if ((v[ORIG_P].kind != JSON_ABSENT &&
+         !json_plain_port(&v[ORIG_P], &record->src_port)) ||
+        (v[RESP_P].kind != JSON_ABSENT &&
+         !json_plain_port(&v[RESP_P], &record->dst_port))) {
+        return false;
+    }
+    if (v[PROTO].kind == JSON_TEXT) {
+        record->proto = slice_proto(v[PROTO].text);
+    }
+    if (v[ORIG_H].kind != JSON_TEXT ||
+        !reader_set_src_ip(reader, record, v[ORIG_H].text)) {
+        return false;
+    }
+    if (reader->key == KEY_CLIENT) {
+        return reader_dst_from_src(reader, record);
+    }
+    return v[RESP_H].kind == JSON_TEXT &&
+           reader_set_dst_ip(reader, record, v[RESP_H].text);
+}
+
 int zeek_json_line(struct reader *reader, struct slice line)
 {
+    struct record record = {.flags = RECORD_HAS_TIME};
     int status = 0;
 
     if (line.length == 0) {
         return 0;
+    }
+    if (take_plain(reader, line, &record)) {
+        return reader_emit(reader, &record, record.start_ns);
     }
     json_t *object = json_line(reader, line, &status);
     if (object == NULL) {

@@ -27,21 +27,38 @@ static const char *const column_names[COLUMNS] = {"ts",        "id.orig_h", "id.
 
 enum { WIDEST = 128, NOT_THERE = WIDEST };
 
+struct word { /* of a header line, kept */
+    char text[16];
+    size_t length;
+};
+
 struct state {
     bool started; /* separator, unset and empty have their defaults */
     char separator;
-    char unset[16];
-    char empty[16];
+    struct word unset, empty;
     size_t width; /* columns of the last #fields; 0: none yet, or closed */
     uint8_t place[COLUMNS];
 };
+
+static void set_word(struct word *word, struct slice value)
+{
+    word->length =
+        value.length < sizeof(word->text) ? value.length : sizeof(word->text) - 1;
+    memcpy(word->text, value.text, word->length);
+}
+
+static bool is_word(struct slice value, const struct word *word)
+{
+    return value.length == word->length &&
+           memcmp(value.text, word->text, word->length) == 0;
+}
 
 static void set_defaults(struct state *state)
 {
     state->started = true;
     state->separator = '\t';
-    snprintf(state->unset, sizeof(state->unset), "-");
-    snprintf(state->empty, sizeof(state->empty), "(empty)");
+    set_word(&state->unset, slice_of("-"));
+    set_word(&state->empty, slice_of("(empty)"));
 }
 
 /* "\x09" or the character itself. */
@@ -58,12 +75,6 @@ static void set_separator(struct state *state, struct slice value)
             state->separator = (char)code;
         }
     }
-}
-
-static void set_word(char word[16], struct slice value)
-{
-    snprintf(word, 16, "%.*s", (int)(value.length < 15 ? value.length : 15),
-             value.length > 0 ? value.text : "");
 }
 
 static int set_columns(struct reader *reader, struct slice names)
@@ -114,9 +125,9 @@ static int header(struct reader *reader, struct slice line)
         set_defaults(state);
         set_separator(state, slice_trim(value));
     } else if (slice_equals(word, "#unset_field")) {
-        set_word(state->unset, value);
+        set_word(&state->unset, value);
     } else if (slice_equals(word, "#empty_field")) {
-        set_word(state->empty, value);
+        set_word(&state->empty, value);
     } else if (slice_equals(word, "#fields")) {
         return set_columns(reader, value);
     } else if (slice_equals(word, "#close")) {
@@ -135,8 +146,8 @@ static struct slice column(const struct state *state, const struct slice *f,
         return none;
     }
     struct slice value = f[state->place[c]];
-    bool unset = slice_equals(value, state->unset) || slice_equals(value, state->empty);
-    return unset ? none : value;
+    return is_word(value, &state->unset) || is_word(value, &state->empty) ? none
+                                                                          : value;
 }
 
 static int bad_width(struct reader *reader, size_t width, struct slice line)

@@ -92,6 +92,16 @@ static const struct pool_case cases[] = {
      "  -> 0A010002:0050      Masq    2      0          0\n"
      "  -> 0A010001:0050      Masq    1      0          0\n",
      NULL, false, "10.1.0.1:80*1 10.1.0.2:80*2"},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
+     "TCP  0A000001:0050 wlc\n"
+     "  -> 0A010002:0x50      Masq    2      0          0\n",
+     NULL, false, NULL},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
+     "TCP  0A000001:0050 wlc\n"
+     "  -> 0A010002:-050      Masq    2      0          0\n",
+     NULL, false, NULL},
     /* Thresholds behind the table of weights, and alone: then the trace gives weights. */
     {"Prot LocalAddress:Port Scheduler Flags\n"
      "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n"
@@ -213,6 +223,44 @@ START_TEST(pool_files_give_the_servers_they_name)
         ck_assert_int_eq(status, EXIT_OK);
         ck_assert_str_eq(found, c->expected);
     }
+    servers_free(&list);
+}
+END_TEST
+
+/* Each letter of "-nnn..." is an option. */
+START_TEST(a_word_of_a_million_options_is_read)
+{
+    enum { LETTERS = 1 << 20 };
+    static char text[LETTERS + 64];
+    struct server_list list = {0};
+    char path[64];
+
+    strcpy(text, "-a -t 10.0.0.1:80 -r 10.1.0.1:80 -");
+    size_t length = strlen(text);
+    memset(text + length, 'n', LETTERS);
+    strcpy(text + length + LETTERS, "w7\n");
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.items[0].weight, 7);
+    servers_free(&list);
+}
+END_TEST
+
+START_TEST(a_line_of_keepalived_may_be_long)
+{
+    static char text[1 << 14];
+    struct server_list list = {0};
+    char path[64];
+
+    strcpy(text, "virtual_server 10.0.0.1 80 {\n real_server 10.1.0.1 80 {\n");
+    size_t length = strlen(text);
+    memset(text + length, ' ', 5000);
+    strcpy(text + length + 5000, "weight 7\n}\n}\n");
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.items[0].weight, 7);
     servers_free(&list);
 }
 END_TEST
@@ -352,6 +400,8 @@ int main(void)
 
     tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
                         sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tcase, a_word_of_a_million_options_is_read);
+    tcase_add_test(tcase, a_line_of_keepalived_may_be_long);
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
     tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
                         sizeof(scenarios) / sizeof(*scenarios));

@@ -3,6 +3,7 @@
 #include "../engine/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace_text.h"
@@ -251,6 +252,25 @@ static const struct reader_case cases[] = {
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
      "3/3/3/1/0 0/0 \"GET /i HTTP/1.0\"\n",
      "1 0.03 /i < 10.0.0.9:1 6 243\n"},
+    {"haproxy: key host, from the URL or from the first captured header", "haproxy",
+     KEY_HOST, NULL,
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {a.example:8080|agent {x}} {} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:02.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {a.example} \"GET http://b.example/i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:03.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {[2001:db8::1]:81} \"GET /i HTTP/1.0\"\n",
+     "1 0.03 a.example:8080 < 10.0.0.9:1 6 243\n2 0.03 b.example:80 < 10.0.0.9:1 6 "
+     "243\n"
+     "3 0.03 2001:db8::1:81 < 10.0.0.9:1 6 243\n"},
+    {"haproxy: key host needs a host", "haproxy", KEY_HOST, NULL,
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {|agent} {} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 {Mozilla/5.0 (X11)} \"GET /i HTTP/1.0\"\n"
+     "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/s 9/0/7/14/30 200 243 - - ---- "
+     "3/3/3/1/0 0/0 \"GET /i HTTP/1.0\"\n",
+     "! 3 URL has no host\n"},
     {"haproxy: what is wrong has a name", "haproxy", KEY_AUTO, NULL,
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe/f1: Connection error\n"
      "h[1]: 10.0.0.9:1 [01/Jan/1970:00:00:01.000] fe be/<NOSRV> -1/-1/-1/-1/8490 -1 0 "
@@ -269,6 +289,38 @@ static const struct reader_case cases[] = {
      "! 1 bytes are no number\n! 1 client is no address:port\n! 1 line is cut short\n"
      "! 1 no date in brackets\n"},
     /* ---- nfdump */
+    {"nfdump: JSON, a member a line, both directions joined", NULL, KEY_AUTO, NULL,
+     "[\n{\n\t\"type\" : \"FLOW\",\n\t\"first\" : \"1970-01-01T00:00:10.000\",\n"
+     "\t\"last\" : \"1970-01-01T00:00:12.500\",\n\t\"in_bytes\" : 100,\n"
+     "\t\"proto\" : 6,\n\t\"src_port\" : 4000,\n\t\"dst_port\" : 443,\n"
+     "\t\"src4_addr\" : \"10.0.0.9\",\n\t\"dst4_addr\" : \"192.0.2.1\"\n}\n,\n{\n"
+     "\t\"first\" : \"1970-01-01T00:00:10.001\",\n"
+     "\t\"last\" : \"1970-01-01T00:00:12.599\",\n\t\"in_bytes\" : 900,\n"
+     "\t\"proto\" : 6,\n\t\"src_port\" : 443,\n\t\"dst_port\" : 4000,\n"
+     "\t\"src4_addr\" : \"192.0.2.1\",\n\t\"dst4_addr\" : \"10.0.0.9\"\n},\n]\n",
+     "10 2.599 192.0.2.1:443 < 10.0.0.9:4000 6 900\n= 3\n"},
+    {"nfdump: JSON, an object a line", NULL, KEY_AUTO, NULL,
+     "{\"first\":\"1970-01-01T00:00:10.000\",\"last\":\"1970-01-01T00:00:11.000\","
+     "\"in_bytes\":5,\"out_bytes\":7,\"proto\":17,\"src_port\":4000,\"dst_port\":53,"
+     "\"src6_addr\":\"2001:db8::9\",\"dst6_addr\":\"2001:db8::1\"}\n",
+     "10 1 2001:db8::1:53 < 2001:db8::9:4000 17 7\n"},
+    {"nfdump: what is wrong in JSON has a name", "nfdump", KEY_AUTO, NULL,
+     "[\n{\"first\":\"then\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:09\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"in_bytes\":-1}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"x\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"10.0.0.1\",\"dst4_addr\":\"::1\"}\n"
+     "{\"first\":\"1970-01-01T00:00:10\",\"last\":\"1970-01-01T00:00:11\",\"proto\":6,"
+     "\"src4_addr\":\"10.0.0.1\",\"dst4_addr\":\"10.0.0.2\",\"src_port\":70000}\n"
+     "{first}\n{\n",
+     "! 1 first seen is no time\n! 1 last seen is before first seen or no time\n"
+     "! 1 protocol is no number\n! 1 bytes are no number\n! 1 source is no address\n"
+     "! 1 destination is no address\n! 1 port is out of range\n! 1 line is no JSON\n"
+     "! 1 file ends within an object\n= 1\n"},
     {"nfdump: old layout, both directions joined, the summary left out", NULL, KEY_AUTO,
      NULL,
      NFDUMP_OLD
@@ -470,6 +522,91 @@ static size_t put_oracle(char *to, const struct oracle *rows, size_t count)
     return 24 * count;
 }
 
+static const char *const zeek_members[][8] = {
+    {"\"ts\":", "1.5", "1700000000.123456", "1700000000.1234567", "12", "-1",
+     "\"1970-01-01T00:00:05Z\"", "8999999999.123457"},
+    {"\"duration\":", "0.25", "999999.123456789", "1000000.1", "7", "1e1", "\"0.5\"",
+     "null"},
+    {"\"resp_bytes\":", "0", "123456789012345678", "1234567890123456789", "01", "1.0",
+     "true", "\"5\""},
+    {"\"id.orig_h\":", "\"10.0.0.1\"", "\"::1\"", "\"10.0.0.1\"", "\"x\"", "5",
+     "\"10.0.0.2\"", "null"},
+    {"\"id.resp_h\":", "\"10.1.0.1\"", "\"::2\"", "\"10.1.0.1\"", "\"10.1.0.1\"", "[1]",
+     "\"10.1.0.2\"", "{}"},
+    {"\"id_resp_h\":", NULL, NULL, NULL, NULL, "\"10.1.0.3\"", NULL, NULL},
+    {"\"id\":", NULL, "{\"orig_p\":5}", NULL, "{\"resp_h\":\"10.1.0.4\"}", NULL,
+     "{\"a\":{}}", "[{}]"},
+    {"\"id.resp_p\":", "80", "65535", "65536", "0", "8.0", " 81 ", "\"80\""},
+    {"\"proto\":", "\"tcp\"", "\"udp\"", "\"tcp\"", "6", "\"icmp\"", "\"t\\u0063p\"",
+     "\"\xc3\xa9\""},
+    {"\"tags\":", "[]", "[1,\"a\",null]", "[1,]", "tru", NULL, "\"a\tb\"", NULL},
+};
+
+static const char *const eve_members[][8] = {
+    {"\"event_type\":", "\"flow\"", "\"flow\"", "\"flow\"", "\"dns\"", "\"\"", "1",
+     "\"flow\""},
+    {"\"src_ip\":", "\"10.0.0.1\"", "\"::1\"", "\"10.0.0.1\"", "\"x\"", "5",
+     "\"10.0.0.2\"", "null"},
+    {"\"dest_ip\":", "\"10.1.0.1\"", "\"::2\"", "\"10.1.0.1\"", "\"10.1.0.1\"", "7",
+     "\"10.1.0.2\"", "{}"},
+    {"\"dest_port\":", "80", "65535", "65536", "0", "8.0", NULL, "\"80\""},
+    {"\"proto\":", "\"TCP\"", "\"UDP\"", "\"TCP\"", "6", "\"ICMP\"", "\"t\\u0063p\"",
+     NULL},
+    {"\"flow\":", "{\"start\":\"1970-01-01T00:00:05.000001+0000\"}",
+     "{\"start\":\"1970-01-01T00:00:05Z\",\"end\":\"1970-01-01T00:00:07Z\","
+     "\"bytes_toclient\":9}",
+     "{\"start\":\"1970-01-01T00:00:05Z\",\"end\":\"1970-01-01T00:00:04Z\"}",
+     "{\"start\":5,\"start\":6}", "{\"start\":5,\"bytes_toclient\":-1}", "{}", "7"},
+};
+
+/* An object of these members, some left out, each with one of its values; the first values
+ * more often than the odd ones behind them. */
+static size_t put_object(const char *const (*members)[8], size_t count, unsigned *seed,
+                         const char *first, char *out)
+{
+    size_t length = (size_t)sprintf(out, "{%s\"uid\":\"C\"", first);
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned draw = (unsigned)rand_r(seed) >> 8;
+        unsigned which = 1 + (draw % 4 != 0 ? draw / 4 % 2 : draw / 4 % 7);
+        if (draw % 64 != 1 && members[i][which] != NULL) {
+            length += (size_t)sprintf(out + length, ",%s%s", members[i][0],
+                                      members[i][which]);
+        }
+    }
+    return length + (size_t)sprintf(out + length, "}\n");
+}
+
+/* With objects that deep in it a line is left to the library. */
+START_TEST(plain_lines_of_json_are_read_as_the_library_reads_them)
+{
+    enum { LINES = 60, LINE = 1024 };
+    static char plain[LINES * LINE], escaped[LINES * LINE];
+    bool zeek = _i % 2 == 0;
+    struct trace_options options = {.format = zeek ? "zeek-json" : "eve",
+                                    .key = _i % 4 < 2 ? KEY_DST : KEY_CLIENT,
+                                    .max_bad = UINT64_MAX};
+    size_t length[2] = {0, 0};
+    unsigned seed = (unsigned)_i;
+
+    for (int i = 0; i < LINES; i++) {
+        const char *const(*members)[8] = zeek ? zeek_members : eve_members;
+        size_t count = zeek ? sizeof(zeek_members) / sizeof(*zeek_members)
+                            : sizeof(eve_members) / sizeof(*eve_members);
+        unsigned again = seed;
+        length[0] += put_object(members, count, &seed, "", plain + length[0]);
+        length[1] += put_object(members, count, &again, "\"x\":{\"y\":{}},",
+                                escaped + length[1]);
+    }
+    char *expected = strdup(read_text(&options, escaped, length[1]));
+    ck_assert_ptr_nonnull(expected);
+    const char *got = read_text(&options, plain, length[0]);
+    ck_assert_msg(strcmp(got, expected) == 0, "%s\nexpected:\n%sgot:\n%s", plain,
+                  expected, got);
+    free(expected);
+}
+END_TEST
+
 START_TEST(oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad)
 {
     static const struct oracle rows[] = {
@@ -620,6 +757,8 @@ int main(void)
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_loop_test(tcase, a_file_cut_anywhere_is_read_up_to_there, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_loop_test(tcase, plain_lines_of_json_are_read_as_the_library_reads_them,
+                        0, 40);
     tcase_add_test(tcase, oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad);
     tcase_add_test(tcase, object_traces_that_only_count_lines_have_no_times);
     tcase_add_test(tcase, too_many_bad_records_give_exit_3_and_a_summary);

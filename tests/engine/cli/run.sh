@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs every cases/NAME.cmd in this folder and compares what came out with NAME.out (stdout),
-# NAME.err (stderr) and NAME.code (exit status). TAP on stdout.
+# Runs every cases/NAME.cmd in a folder (default: this script's) and compares what came out with
+# NAME.out (stdout), NAME.err (stderr) and NAME.code (exit status). TAP on stdout.
 #
-#   run.sh LOCUS          compare
-#   run.sh LOCUS update   write down what comes out now; look at the difference before
-#                         committing it
+#   run.sh LOCUS compare [FOLDER]
+#   run.sh LOCUS update [FOLDER]    write down what comes out now; look at the difference
+#                                   before committing it
 set -u
 locus=$(realpath "$1")
 update=${2-}
-cd "$(dirname "$0")" || exit 1
+cd "${3-$(dirname "$0")}" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 ln -s "$locus" "$work/locus"

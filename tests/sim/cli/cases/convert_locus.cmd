@@ -1,0 +1,1 @@
+locus convert data/conn.zeek data/proxy.squid | locus convert --to csv -

@@ -1,0 +1,1 @@
+locus convert --to nfdump data/conn.zeek data/proxy.squid | locus convert --to csv -

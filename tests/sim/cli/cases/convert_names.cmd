@@ -1,0 +1,1 @@
+locus convert --key url --to zeek-tsv data/proxy.squid

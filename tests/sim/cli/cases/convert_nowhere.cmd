@@ -1,0 +1,1 @@
+locus convert --to csv -o data/absent/out.csv data/proxy.squid

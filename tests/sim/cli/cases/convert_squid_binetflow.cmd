@@ -1,0 +1,1 @@
+locus convert --to binetflow data/proxy.squid

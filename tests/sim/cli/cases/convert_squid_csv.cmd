@@ -1,0 +1,1 @@
+locus convert --to csv data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to eve data/proxy.squid

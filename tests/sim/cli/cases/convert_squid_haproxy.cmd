@@ -1,0 +1,1 @@
+locus convert --to haproxy data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to nfdump data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to objects data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --key host --to oraclegeneral data/proxy.squid | od -A d -t x1

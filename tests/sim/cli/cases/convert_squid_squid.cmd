@@ -1,0 +1,1 @@
+locus convert --to squid data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to weblog data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to zeek-json data/proxy.squid

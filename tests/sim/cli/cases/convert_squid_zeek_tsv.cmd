@@ -1,0 +1,1 @@
+locus convert --to zeek-tsv data/proxy.squid

@@ -1,0 +1,1 @@
+locus convert --to csv --max-bad 2 data/odd.squid

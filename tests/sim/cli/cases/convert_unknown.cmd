@@ -1,0 +1,1 @@
+locus convert --to apache data/proxy.squid

@@ -1,0 +1,1 @@
+locus gen --records 1000 --pattern churn | locus inspect --top 3 -

@@ -1,0 +1,1 @@
+locus gen -o data/absent/x.xz

@@ -1,0 +1,1 @@
+locus gen --records 1000 --pattern scan | locus inspect --top 3 -

@@ -1,0 +1,1 @@
+locus gen --to apache

@@ -1,0 +1,1 @@
+locus gen --records 3 --to zeek-json

@@ -1,0 +1,1 @@
+locus inspect data/empty.log

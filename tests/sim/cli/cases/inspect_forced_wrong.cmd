@@ -1,0 +1,1 @@
+locus inspect --format squid data/noise.txt

@@ -1,0 +1,1 @@
+locus inspect --json data/proxy.squid >/dev/full

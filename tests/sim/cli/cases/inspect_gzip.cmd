@@ -1,0 +1,1 @@
+gzip -c data/proxy.squid | locus inspect --brief -

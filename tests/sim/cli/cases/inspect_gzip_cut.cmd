@@ -1,0 +1,1 @@
+gzip -c data/odd.squid | head -c 150 | locus inspect --brief -

@@ -1,0 +1,1 @@
+locus inspect --brief --key host data/http.haproxy

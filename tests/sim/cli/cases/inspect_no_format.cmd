@@ -1,0 +1,1 @@
+locus inspect --format apache data/access.log

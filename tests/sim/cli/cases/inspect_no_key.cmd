@@ -1,0 +1,1 @@
+locus inspect --key object data/proxy.squid

@@ -1,0 +1,1 @@
+locus inspect --brief --format oraclegeneral data/oracle.bin

@@ -1,0 +1,1 @@
+locus inspect --brief --sample 1/2 data/proxy.squid

@@ -1,0 +1,1 @@
+locus inspect --sample 2 data/proxy.squid

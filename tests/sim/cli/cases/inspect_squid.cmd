@@ -1,0 +1,1 @@
+locus inspect data/proxy.squid

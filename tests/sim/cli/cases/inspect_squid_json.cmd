@@ -1,0 +1,1 @@
+locus inspect --json --top 2 data/proxy.squid

@@ -1,0 +1,1 @@
+locus inspect --brief --max-bad 2 data/odd.squid

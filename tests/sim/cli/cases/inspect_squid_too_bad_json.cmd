@@ -1,0 +1,1 @@
+locus inspect --json --max-bad 2 data/odd.squid

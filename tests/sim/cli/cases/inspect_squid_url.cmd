@@ -1,0 +1,1 @@
+locus inspect --brief --key url data/proxy.squid

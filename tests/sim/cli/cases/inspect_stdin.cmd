@@ -1,0 +1,1 @@
+locus inspect --brief - <data/proxy.squid

@@ -1,0 +1,1 @@
+locus inspect --arrival 2 data/timeless.csv

@@ -1,0 +1,1 @@
+locus inspect --brief --key client data/access.log

@@ -1,0 +1,1 @@
+locus inspect --from 2s --to 1s data/proxy.squid

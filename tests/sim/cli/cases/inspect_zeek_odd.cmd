@@ -1,0 +1,1 @@
+locus inspect --brief data/odd.zeek
