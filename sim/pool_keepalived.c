@@ -11,7 +11,12 @@
 #include "command.h"
 #include "pool_parse.h"
 
-enum { VARIABLES_MAX = 64, INCLUDES_MAX = 8, NESTING_MAX = 32 };
+enum {
+    VARIABLES_MAX = 64,
+    INCLUDES_MAX = 8,
+    NESTING_MAX = 32,
+    LINE_MAX_BYTES = 1 << 20
+};
 
 struct variable {
     char name[64];
@@ -109,44 +114,66 @@ static const char *find_variable(const struct keepalived *k, const char *text,
     return NULL;
 }
 
-/* Puts the values of variables into a line. */
-static void expand(const struct keepalived *k, const char *line, char *out, size_t size)
+/* A copy of the line with the values of its variables, to free(). An exit_code. */
+static int expand(const struct keepalived *k, const char *line, char **out)
 {
-    size_t used = 0, length = 0;
+    char *text = NULL;
+    size_t size = 0, used = 0, length = 0;
+    FILE *file = open_memstream(&text, &size);
 
-    while (*line != '\0' && used + 1 < size) {
+    *out = NULL;
+    while (file != NULL && *line != '\0' && used < LINE_MAX_BYTES) {
         const char *value = *line == '$' ? find_variable(k, line, &length) : NULL;
         if (value != NULL) {
-            int more = snprintf(out + used, size - used, "%s", value);
-            used = more < (int)(size - used) ? used + (size_t)more : size - 1;
+            fputs(value, file);
+            used += strlen(value);
             line += length;
         } else {
-            out[used++] = *line++;
+            fputc(*line++, file);
+            used++;
         }
     }
-    out[used] = '\0';
+    if (file == NULL || fclose(file) != 0) {
+        free(text);
+        return pool_out_of_memory(k->parse);
+    }
+    if (*line != '\0') {
+        free(text);
+        return pool_error(k->parse, "a line of more than %d bytes", LINE_MAX_BYTES);
+    }
+    *out = text;
+    return EXIT_OK;
 }
 
-/* "$NAME = value", at the beginning of a line; the value reaches to its end and
- * may hold variables known by then. */
-static void define(struct keepalived *k, const char *line)
+/* "$NAME = value"; the value reaches to the end of the line and may hold variables known by
+ * then. One that is too long for what we read is as unknown as any word. */
+static int define(struct keepalived *k, const char *line)
 {
     size_t name = strspn(line + 1, NAME_LETTERS);
     const char *value = line + 1 + name;
-    char text[4096];
 
     value += strspn(value, " \t");
     if (name == 0 || name >= sizeof(k->variables[0].name) || *value != '=' ||
         k->variable_count == VARIABLES_MAX) {
         pool_skip_word(k->parse, line);
-        return;
+        return EXIT_OK;
     }
     value++;
-    value += strspn(value, " \t");
-    expand(k, value, text, sizeof(text));
-    struct variable *v = &k->variables[k->variable_count++];
-    snprintf(v->name, sizeof(v->name), "%.*s", (int)name, line + 1);
-    snprintf(v->value, sizeof(v->value), "%.*s", (int)strcspn(text, "\r!#"), text);
+    char *text;
+    int status = expand(k, value + strspn(value, " \t"), &text);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    text[strcspn(text, "\r!#")] = '\0';
+    if (strlen(text) >= sizeof(k->variables[0].value)) {
+        pool_skip_word(k->parse, line);
+    } else {
+        struct variable *v = &k->variables[k->variable_count++];
+        snprintf(v->name, sizeof(v->name), "%.*s", (int)name, line + 1);
+        snprintf(v->value, sizeof(v->value), "%s", text);
+    }
+    free(text);
+    return EXIT_OK;
 }
 
 static bool read_address(const char *address, const char *port,
@@ -391,21 +418,21 @@ static int parse_line(struct keepalived *k, char **words, size_t count)
     return status;
 }
 
-/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. */
-static void space_braces(const char *line, char *out, size_t size)
+/* Blanks around braces, so that they become words; '!' begins a comment as '#' does. out has
+ * room for three times the line. */
+static void space_braces(const char *line, char *out)
 {
     size_t used = 0;
 
-    for (; *line != '\0' && used + 4 < size; line++) {
-        bool variable = *line == '{' && used > 0 && out[used - 1] == '$';
+    for (; *line != '\0'; line++) {
         if (*line == '!' &&
             (used == 0 || out[used - 1] == ' ' || out[used - 1] == '\t')) {
             break;
         }
-        if (variable) { /* that nobody defined: one word */
+        if (*line == '{' && used > 0 && out[used - 1] == '$') {
+            /* A variable that nobody defined: one word. */
             size_t length = strcspn(line, "}");
             length += line[length] != '\0';
-            length = length < size - used - 4 ? length : size - used - 4;
             memcpy(out + used, line, length);
             used += length;
             line += length - 1;
@@ -420,26 +447,41 @@ static void space_braces(const char *line, char *out, size_t size)
     out[used] = '\0';
 }
 
+static int parse_text_line(struct keepalived *k, const char *line)
+{
+    char *words[POOL_WORDS_MAX];
+
+    if (*line == '$') {
+        return define(k, line);
+    }
+    if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
+        return pool_error(k->parse,
+                          "~SEQ and ~LST are not read: write out what they stand for");
+    }
+    char *expanded;
+    int status = expand(k, line, &expanded);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    char *spaced = malloc(3 * strlen(expanded) + 1);
+    if (spaced == NULL) {
+        status = pool_out_of_memory(k->parse);
+    } else {
+        space_braces(expanded, spaced);
+        status = parse_line(k, words, pool_split(spaced, words));
+    }
+    free(spaced);
+    free(expanded);
+    return status;
+}
+
 static int parse_text(struct keepalived *k, char *text)
 {
-    char expanded[4096], spaced[4096];
-    char *words[POOL_WORDS_MAX];
     char *line;
     int status = EXIT_OK;
 
     while (status == EXIT_OK && (line = pool_next_line(k->parse, &text)) != NULL) {
-        if (*line == '$') {
-            define(k, line);
-            continue;
-        }
-        if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
-            return pool_error(k->parse,
-                              "~SEQ and ~LST are not read: write out what they "
-                              "stand for");
-        }
-        expand(k, line, expanded, sizeof(expanded));
-        space_braces(expanded, spaced, sizeof(spaced));
-        status = parse_line(k, words, pool_split(spaced, words));
+        status = parse_text_line(k, line);
     }
     return status;
 }
