@@ -11,7 +11,12 @@
 #include "command.h"
 #include "pool_parse.h"
 
-enum { VARIABLES_MAX = 64, INCLUDES_MAX = 8, NESTING_MAX = 32 };
+enum {
+    VARIABLES_MAX = 64,
+    INCLUDES_MAX = 8,
+    NESTING_MAX = 32,
+    LINE_MAX_BYTES = 1 << 20
+};
 
 struct variable {
     char name[64];
@@ -109,72 +114,66 @@ static const char *find_variable(const struct keepalived *k, const char *text,
     return NULL;
 }
 
-/* The line with the values of its variables; the caller frees it. NULL: no memory. */
-static char *expand(const struct keepalived *k, const char *line)
+/* A copy of the line with the values of its variables, to free(). An exit_code. */
+static int expand(const struct keepalived *k, const char *line, char **out)
 {
-    size_t used = 0, length = 0, size = 1;
+    char *text = NULL;
+    size_t size = 0, used = 0, length = 0;
+    FILE *file = open_memstream(&text, &size);
 
-    for (const char *at = line; *at != '\0'; at++) {
-        size += *at == '$' ? sizeof(k->variables[0].value) : 1;
-    }
-    char *out = malloc(size);
-    while (out != NULL && *line != '\0') {
+    *out = NULL;
+    while (file != NULL && *line != '\0' && used < LINE_MAX_BYTES) {
         const char *value = *line == '$' ? find_variable(k, line, &length) : NULL;
         if (value != NULL) {
-            size_t more = strlen(value);
-            memcpy(out + used, value, more);
-            used += more;
+            fputs(value, file);
+            used += strlen(value);
             line += length;
         } else {
-            out[used++] = *line++;
+            fputc(*line++, file);
+            used++;
         }
     }
-    if (out != NULL) {
-        out[used] = '\0';
+    if (file == NULL || fclose(file) != 0) {
+        free(text);
+        return pool_out_of_memory(k->parse);
     }
-    return out;
-}
-
-static int keep_variable(struct keepalived *k, const char *name, size_t length,
-                         const char *value)
-{
-    struct variable *v = &k->variables[k->variable_count];
-    size_t value_length = strcspn(value, "\r!#");
-
-    if (value_length >= sizeof(v->value)) {
-        return pool_error(k->parse, "the value of '$%.*s' is longer than %zu bytes",
-                          (int)length, name, sizeof(v->value) - 1);
+    if (*line != '\0') {
+        free(text);
+        return pool_error(k->parse, "a line of more than %d bytes", LINE_MAX_BYTES);
     }
-    memcpy(v->name, name, length);
-    v->name[length] = '\0';
-    memcpy(v->value, value, value_length);
-    v->value[value_length] = '\0';
-    k->variable_count++;
+    *out = text;
     return EXIT_OK;
 }
 
-/* "$NAME = value", at the beginning of a line; the value reaches to its end and
- * may hold variables known by then. */
+/* "$NAME = value"; the value reaches to the end of the line and may hold variables known by
+ * then. One that is too long for what we read is as unknown as any word. */
 static int define(struct keepalived *k, const char *line)
 {
-    size_t length = strspn(line + 1, NAME_LETTERS);
-    const char *value = line + 1 + length;
+    size_t name = strspn(line + 1, NAME_LETTERS);
+    const char *value = line + 1 + name;
 
     value += strspn(value, " \t");
-    if (length == 0 || length >= sizeof(k->variables[0].name) || *value != '=' ||
+    if (name == 0 || name >= sizeof(k->variables[0].name) || *value != '=' ||
         k->variable_count == VARIABLES_MAX) {
         pool_skip_word(k->parse, line);
         return EXIT_OK;
     }
     value++;
-    value += strspn(value, " \t");
-    char *expanded = expand(k, value);
-    if (expanded == NULL) {
-        return pool_out_of_memory(k->parse);
+    char *text;
+    int status = expand(k, value + strspn(value, " \t"), &text);
+    if (status != EXIT_OK) {
+        return status;
     }
-    int status = keep_variable(k, line + 1, length, expanded);
-    free(expanded);
-    return status;
+    text[strcspn(text, "\r!#")] = '\0';
+    if (strlen(text) >= sizeof(k->variables[0].value)) {
+        pool_skip_word(k->parse, line);
+    } else {
+        struct variable *v = &k->variables[k->variable_count++];
+        snprintf(v->name, sizeof(v->name), "%.*s", (int)name, line + 1);
+        snprintf(v->value, sizeof(v->value), "%s", text);
+    }
+    free(text);
+    return EXIT_OK;
 }
 
 static bool read_address(const char *address, const char *port,
@@ -426,12 +425,12 @@ static void space_braces(const char *line, char *out)
     size_t used = 0;
 
     for (; *line != '\0'; line++) {
-        bool variable = *line == '{' && used > 0 && out[used - 1] == '$';
         if (*line == '!' &&
             (used == 0 || out[used - 1] == ' ' || out[used - 1] == '\t')) {
             break;
         }
-        if (variable) { /* that nobody defined: one word */
+        if (*line == '{' && used > 0 && out[used - 1] == '$') {
+            /* A variable that nobody defined: one word. */
             size_t length = strcspn(line, "}");
             length += line[length] != '\0';
             memcpy(out + used, line, length);
@@ -448,17 +447,31 @@ static void space_braces(const char *line, char *out)
     out[used] = '\0';
 }
 
-static int parse_expanded(struct keepalived *k, const char *line)
+static int parse_text_line(struct keepalived *k, const char *line)
 {
     char *words[POOL_WORDS_MAX];
-    char *spaced = malloc(3 * strlen(line) + 1);
 
-    if (spaced == NULL) {
-        return pool_out_of_memory(k->parse);
+    if (*line == '$') {
+        return define(k, line);
     }
-    space_braces(line, spaced);
-    int status = parse_line(k, words, pool_split(spaced, words));
+    if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
+        return pool_error(k->parse,
+                          "~SEQ and ~LST are not read: write out what they stand for");
+    }
+    char *expanded;
+    int status = expand(k, line, &expanded);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    char *spaced = malloc(3 * strlen(expanded) + 1);
+    if (spaced == NULL) {
+        status = pool_out_of_memory(k->parse);
+    } else {
+        space_braces(expanded, spaced);
+        status = parse_line(k, words, pool_split(spaced, words));
+    }
     free(spaced);
+    free(expanded);
     return status;
 }
 
@@ -468,19 +481,7 @@ static int parse_text(struct keepalived *k, char *text)
     int status = EXIT_OK;
 
     while (status == EXIT_OK && (line = pool_next_line(k->parse, &text)) != NULL) {
-        if (*line == '$') {
-            status = define(k, line);
-            continue;
-        }
-        if (strstr(line, "~SEQ") != NULL || strstr(line, "~LST") != NULL) {
-            return pool_error(k->parse,
-                              "~SEQ and ~LST are not read: write out what they "
-                              "stand for");
-        }
-        char *expanded = expand(k, line);
-        status = expanded != NULL ? parse_expanded(k, expanded)
-                                  : pool_out_of_memory(k->parse);
-        free(expanded);
+        status = parse_text_line(k, line);
     }
     return status;
 }

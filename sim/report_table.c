@@ -413,7 +413,7 @@ static void print_phases(FILE *out, const struct report *report, size_t width)
         print_phase(out, report, p, columns, count);
     }
     fprintf(out,
-            "\neven in: time until the imbalance was at most %d %% above that before; "
+            "\neven in: until imbal was at most %d %% above that before; "
             "looked at every %s\n",
             100 / RECOVERED_WITHIN, report_time(report->interval_ns / 1000000u, text));
 }

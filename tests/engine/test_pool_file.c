@@ -357,6 +357,40 @@ START_TEST(server_lists_on_the_command_line_are_strict)
 }
 END_TEST
 
+/* Long lines are read whole, but variables do not make endless ones of them. */
+static int read_variable_line(size_t uses, struct server_list *list)
+{
+    char path[64], *text = malloc(400 + 2 * uses);
+    size_t length;
+
+    strcpy(text,
+           "$B=                                                                    "
+           "                 x\nvirtual_server fwmark 1 { real_server 10.1.0.1 80 "
+           "{ weight 7 } }\n#");
+    length = strlen(text);
+    for (size_t i = 0; i < uses; i++) {
+        memcpy(text + length + 2 * i, "$B", 2);
+    }
+    strcpy(text + length + 2 * uses, "\n");
+    write_file(text, path);
+    free(text);
+    int status = pool_file_read("test", path, NULL, false, list);
+    unlink(path);
+    return status;
+}
+
+START_TEST(a_line_may_be_long_but_not_endless)
+{
+    struct server_list list = {0};
+
+    ck_assert_int_eq(read_variable_line(100000, &list), EXIT_OK);
+    ck_assert_uint_eq(list.items[0].weight, 7);
+    servers_free(&list);
+    ck_assert_int_eq(read_variable_line(2000000, &list), EXIT_USAGE);
+    servers_free(&list);
+}
+END_TEST
+
 START_TEST(an_event_reads_as_its_line_was_written)
 {
     static const char *const lines[] = {
@@ -405,6 +439,7 @@ int main(void)
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
     tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
                         sizeof(scenarios) / sizeof(*scenarios));
+    tcase_add_test(tcase, a_line_may_be_long_but_not_endless);
     tcase_add_test(tcase, an_event_reads_as_its_line_was_written);
     tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
     suite_add_tcase(suite, tcase);
