@@ -46,6 +46,8 @@ static const struct {
     {0, 1, 1},
     {0, 5000, 10},
     {0, 5000, UINT64_MAX},
+    {0, 200000, 7}, /* chunks that are merged in memory */
+    {0, 200000, 1 << 30},
     {1, 683, 100},
     {1, 20000, 7},
     {1, 20000, 1 << 30},
@@ -70,6 +72,39 @@ START_TEST(records_come_in_order_and_equal_starts_as_they_were_added)
         sizes[_i].count <= (sizes[_i].memory_bytes == 1 ? 65536u : 1u << 20) / 96 ||
         sizes[_i].memory_bytes == 0;
     ck_assert_uint_eq(sorter_spilled_bytes(sorter) == 0, fits);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+/* As a log that is written when requests end: late by at most the longest of them. */
+START_TEST(records_that_are_a_little_late_come_in_order)
+{
+    struct sorter *sorter = sorter_create(0);
+    uint64_t random = 1;
+    uint64_t count = 300000;
+
+    for (uint64_t n = 0; n < count; n++) {
+        add(sorter, 1000000 + n - next_random(&random) % (1 + n % 100000), n);
+    }
+    ck_assert(sorter_finish(sorter));
+    check_order(sorter, count);
+    ck_assert_uint_eq(sorter_spilled_bytes(sorter), 0);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+START_TEST(records_in_order_stay_as_they_are)
+{
+    struct sorter *sorter = sorter_create(0);
+    uint64_t count = 140000;
+
+    for (uint64_t n = 0; n < count; n++) {
+        add(sorter, n / 3, n);
+    }
+    ck_assert(sorter_finish(sorter));
+    check_order(sorter, count);
+    ck_assert(sorter_rewind(sorter));
+    check_order(sorter, count);
     sorter_destroy(sorter);
 }
 END_TEST
@@ -131,6 +166,8 @@ int main(void)
     tcase_add_loop_test(tcase,
                         records_come_in_order_and_equal_starts_as_they_were_added, 0,
                         (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(tcase, records_that_are_a_little_late_come_in_order);
+    tcase_add_test(tcase, records_in_order_stay_as_they_are);
     tcase_add_test(tcase, many_runs_are_merged_in_several_passes);
     tcase_add_test(tcase, a_full_disk_is_an_error);
     tcase_add_test(tcase, a_folder_that_is_none_is_an_error);
