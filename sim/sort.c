@@ -62,7 +62,7 @@ struct sorter {
 
     struct run *merging; /* items of chunks or parts */
     struct record *merge_memory;
-    size_t *heap; /* numbers of runs; the least record is on top */
+    struct pair *heap; /* start of the next record and number of each run */
     size_t heap_count;
 };
 
@@ -356,32 +356,34 @@ static bool refill(struct sorter *sorter, struct run *run, size_t each)
 }
 
 /* Runs are in the order of adding, so that the lower number goes first among equals. */
-static bool goes_first(const struct sorter *sorter, size_t a, size_t b)
+static bool goes_first(struct pair a, struct pair b)
 {
-    const struct run *ra = &sorter->merging[a];
-    const struct run *rb = &sorter->merging[b];
-    uint64_t ta = ra->buffer[ra->at].start_ns;
-    uint64_t tb = rb->buffer[rb->at].start_ns;
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.index < b.index;
+}
 
-    return ta != tb ? ta < tb : a < b;
+/* What stands in the heap for a run: the start of its next record. */
+static struct pair head_of(const struct sorter *sorter, size_t index)
+{
+    const struct run *run = &sorter->merging[index];
+
+    return (struct pair){run->buffer[run->at].start_ns, index};
 }
 
 static void sift_down(struct sorter *sorter, size_t at)
 {
-    size_t *heap = sorter->heap;
+    struct pair *heap = sorter->heap;
 
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
-            if (child < sorter->heap_count &&
-                goes_first(sorter, heap[child], heap[least])) {
+            if (child < sorter->heap_count && goes_first(heap[child], heap[least])) {
                 least = child;
             }
         }
         if (least == at) {
             return;
         }
-        size_t swap = heap[at];
+        struct pair swap = heap[at];
         heap[at] = heap[least];
         heap[least] = swap;
         at = least;
@@ -409,7 +411,7 @@ static bool make_heap(struct sorter *sorter, struct run *runs, size_t first,
     sorter->heap_count = 0;
     for (size_t i = first; i < first + count; i++) {
         if (runs[i].held > 0) {
-            sorter->heap[sorter->heap_count++] = i;
+            sorter->heap[sorter->heap_count++] = head_of(sorter, i);
         }
     }
     for (size_t i = sorter->heap_count; i-- > 0;) {
@@ -451,15 +453,15 @@ static bool merge_parts(struct sorter *sorter, size_t first, size_t count)
     return make_heap(sorter, sorter->parts.items, first, count);
 }
 
-/* The run that would come next were the top of the heap used up; SIZE_MAX: none. */
-static size_t rival(const struct sorter *sorter)
+/* What would be on top of the heap without its top. */
+static struct pair rival(const struct sorter *sorter)
 {
+    const struct pair *heap = sorter->heap;
+
     if (sorter->heap_count < 2) {
-        return SIZE_MAX;
+        return (struct pair){UINT64_MAX, UINT64_MAX};
     }
-    const size_t *heap = sorter->heap;
-    return sorter->heap_count == 2 || goes_first(sorter, heap[1], heap[2]) ? heap[1]
-                                                                           : heap[2];
+    return sorter->heap_count == 2 || goes_first(heap[1], heap[2]) ? heap[1] : heap[2];
 }
 
 /* each: what a run's buffer holds, when its records are in the file. */
@@ -469,21 +471,18 @@ static ssize_t take_merged(struct sorter *sorter, size_t each, struct record *ba
     size_t taken = 0;
 
     while (taken < capacity && sorter->heap_count > 0) {
-        size_t top = sorter->heap[0];
-        size_t other = rival(sorter);
+        size_t top = sorter->heap[0].index;
+        struct pair other = rival(sorter);
         struct run *run = &sorter->merging[top];
         do {
             batch[taken++] = run->buffer[run->at++];
         } while (taken < capacity && run->at < run->held &&
-                 (other == SIZE_MAX || goes_first(sorter, top, other)));
-        if (run->at == run->held) {
-            if (!refill(sorter, run, each)) {
-                return -1;
-            }
-            if (run->held == 0) {
-                sorter->heap[0] = sorter->heap[--sorter->heap_count];
-            }
+                 goes_first(head_of(sorter, top), other));
+        if (run->at == run->held && !refill(sorter, run, each)) {
+            return -1;
         }
+        sorter->heap[0] =
+            run->held > 0 ? head_of(sorter, top) : sorter->heap[--sorter->heap_count];
         sift_down(sorter, 0);
     }
     return (ssize_t)taken;
