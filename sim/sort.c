@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorting moves 16 bytes per record, not 64: pairs of start and place are sorted by radix
- * (stable, and linear in the number of records), only over the bytes in which the starts
- * differ at all. Logs that are in order already, and those that we wrote, cost one compare
- * per record.
+ * Records are gathered in a stage that stays in the processor's cache. When it is full it
+ * becomes a chunk: 16 bytes per record, pairs of start and place, are sorted by radix (stable,
+ * and linear in the number of records) over those bytes in which the starts differ at all, and
+ * the records are laid out in that order. Chunks are merged while they are read. Logs that are
+ * in order already, and those that we wrote, cost one compare per record.
  */
 #include "sort.h"
 
@@ -15,24 +16,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "radix.h"
+
 enum {
     MEMORY_MIN = 64 << 10,
-    /* In memory a record takes its own 64 bytes and two pairs. */
-    BYTES_EACH = sizeof(struct numbered_record) + 32,
-    /* Records lie in chunks, so that growing neither copies nor asks for twice the memory. A
-     * chunk is two huge pages. */
-    CHUNK_SHIFT = 16,
-    CHUNK_RECORDS = 1 << CHUNK_SHIFT,
     HUGE_BYTES = 2 << 20,
+    CHUNK_RECORDS = 2 * HUGE_BYTES / sizeof(struct numbered_record),
     MERGE_BUFFER_MIN = 64, /* records per run; below that, seeks would rule */
 };
 
-struct pair {
-    uint64_t start_ns;
-    uint64_t index;
-};
-
-/* Part of the temporary file, in order, and what is read of it. */
+/* Records in order: a chunk, which is all in its buffer, or a part of the temporary file. */
 struct run {
     uint64_t first, count; /* in records */
     uint64_t read;         /* of count, so far */
@@ -40,24 +33,33 @@ struct run {
     size_t at, held; /* of the buffer */
 };
 
+struct runs {
+    struct run *items;
+    size_t count, capacity;
+};
+
 struct sorter {
-    size_t capacity; /* records that memory may hold */
-    struct numbered_record **chunks;
-    size_t chunk_count, chunk_capacity;
-    size_t count, allocated; /* records in memory, and places for them */
-    struct pair *order;      /* NULL: records are in order as they lie */
-    bool sorted;             /* so far */
-    uint64_t last_ns;        /* start of the last one added */
-    size_t next;
+    size_t capacity; /* records that memory may hold when nothing else is in it */
+    size_t chunk_records, chunks_max;
+    struct numbered_record *stage;
+    size_t staged;
+    bool stage_sorted;
+    uint64_t last_ns; /* of the start that was added last */
+    struct timed *pair_memory;
+    struct timed *pairs, *spare; /* its two halves */
+
+    struct runs chunks;
+    bool in_order; /* no chunk begins before the one in front of it ends */
+    size_t next;   /* the chunk that is read, when they are in order */
 
     int fd; /* -1: nothing spilled */
     uint64_t file_records;
     uint64_t spilled_bytes;
-    struct run *runs;
-    size_t run_count, run_capacity;
+    struct runs parts; /* of the file */
 
+    struct run *merging; /* items of chunks or parts */
     struct numbered_record *merge_memory;
-    size_t *heap; /* numbers of runs; the least record is on top */
+    struct timed *heap; /* start of the next record and number of each run */
     size_t heap_count;
 };
 
@@ -65,11 +67,6 @@ static bool no_memory(void)
 {
     fprintf(stderr, "locus: out of memory while sorting\n");
     return false;
-}
-
-static struct numbered_record *record_at(const struct sorter *sorter, size_t index)
-{
-    return &sorter->chunks[index >> CHUNK_SHIFT][index & (CHUNK_RECORDS - 1)];
 }
 
 /* Memory that is filled from end to end soon: with pages of 2 MiB, where the kernel has them,
@@ -179,9 +176,16 @@ struct sorter *sorter_create(uint64_t memory_bytes)
     if (memory_bytes > SIZE_MAX / 2) {
         memory_bytes = SIZE_MAX / 2;
     }
-    sorter->capacity = (size_t)memory_bytes / BYTES_EACH;
+    /* What a stage takes, with its pairs, leaves the rest for chunks. */
+    size_t stage_bytes = sizeof(struct numbered_record) + 2 * sizeof(struct timed);
+    size_t chunk_records = (size_t)memory_bytes / stage_bytes / 4;
+    sorter->chunk_records =
+        chunk_records < CHUNK_RECORDS ? chunk_records : CHUNK_RECORDS;
+    sorter->chunks_max = ((size_t)memory_bytes - sorter->chunk_records * stage_bytes) /
+                         (sorter->chunk_records * sizeof(struct numbered_record));
+    sorter->capacity = (size_t)memory_bytes / sizeof(struct numbered_record);
     sorter->fd = -1;
-    sorter->sorted = true;
+    sorter->in_order = true;
     return sorter;
 }
 
@@ -193,14 +197,22 @@ static void free_merge(struct sorter *sorter)
     sorter->heap = NULL;
 }
 
-static void free_records(struct sorter *sorter)
+static void free_chunks(struct sorter *sorter)
 {
-    for (size_t i = 0; i < sorter->chunk_count; i++) {
-        free(sorter->chunks[i]);
+    for (size_t i = 0; i < sorter->chunks.count; i++) {
+        free(sorter->chunks.items[i].buffer);
     }
-    free(sorter->chunks);
-    sorter->chunks = NULL;
-    sorter->chunk_count = sorter->chunk_capacity = sorter->allocated = 0;
+    sorter->chunks.count = 0;
+    sorter->in_order = true;
+}
+
+/* What only adding needs. */
+static void free_stage(struct sorter *sorter)
+{
+    free(sorter->stage);
+    free(sorter->pair_memory);
+    sorter->stage = NULL;
+    sorter->pair_memory = NULL;
 }
 
 void sorter_destroy(struct sorter *sorter)
@@ -209,167 +221,85 @@ void sorter_destroy(struct sorter *sorter)
         return;
     }
     free_merge(sorter);
-    free(sorter->runs);
-    free_records(sorter);
-    free(sorter->order);
+    free_stage(sorter);
+    free_chunks(sorter);
+    free(sorter->chunks.items);
+    free(sorter->parts.items);
     if (sorter->fd >= 0) {
         close(sorter->fd);
     }
     free(sorter);
 }
 
-/* One counting pass over the byte at shift. */
-static void radix_pass(const struct pair *from, struct pair *to, size_t count,
-                       unsigned shift, const size_t counts[256])
+static void order_stage(struct sorter *sorter)
 {
-    size_t places[256];
-    size_t sum = 0;
-
-    for (size_t digit = 0; digit < 256; digit++) {
-        places[digit] = sum;
-        sum += counts[digit];
+    for (size_t i = 0; i < sorter->staged; i++) {
+        sorter->pairs[i] = (struct timed){sorter->stage[i].start_ns, i};
     }
-    for (size_t i = 0; i < count; i++) {
-        to[places[from[i].start_ns >> shift & 255]++] = from[i];
-    }
+    radix_sort(&sorter->pairs, &sorter->spare, sorter->staged);
 }
 
-static bool order_records(struct sorter *sorter)
+/* What is staged, in order, in memory of its own. The stage itself where it is so already. */
+static struct numbered_record *take_stage(struct sorter *sorter)
 {
-    size_t count = sorter->count;
-    size_t(*counts)[256] = calloc(8, sizeof(*counts));
-    struct pair *pairs = allocate(count * sizeof(*pairs));
-    struct pair *spare = allocate(count * sizeof(*spare));
-
-    if (counts == NULL || pairs == NULL || spare == NULL) {
-        free(counts);
-        free(pairs);
-        free(spare);
-        return no_memory();
+    if (sorter->stage_sorted) {
+        struct numbered_record *taken = sorter->stage;
+        sorter->stage = NULL;
+        return taken;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t start_ns = record_at(sorter, i)->start_ns;
-        pairs[i] = (struct pair){start_ns, i};
-        for (unsigned digit = 0; digit < 8; digit++) {
-            counts[digit][start_ns >> (8 * digit) & 255]++;
-        }
+    struct numbered_record *chunk = allocate(sorter->staged * sizeof(*chunk));
+    if (sorter->pair_memory == NULL) {
+        sorter->pair_memory =
+            allocate(2 * sorter->chunk_records * sizeof(struct timed));
+        sorter->pairs = sorter->pair_memory;
+        sorter->spare = sorter->pair_memory + sorter->chunk_records;
     }
-    for (unsigned digit = 0; digit < 8; digit++) {
-        /* A byte that all starts share orders nothing. */
-        if (counts[digit][pairs[0].start_ns >> (8 * digit) & 255] == count) {
-            continue;
-        }
-        radix_pass(pairs, spare, count, 8 * digit, counts[digit]);
-        struct pair *swap = pairs;
-        pairs = spare;
-        spare = swap;
+    if (chunk == NULL || sorter->pair_memory == NULL) {
+        free(chunk);
+        return NULL;
     }
-    free(counts);
-    free(spare);
-    sorter->order = pairs;
-    return true;
+    order_stage(sorter);
+    for (size_t i = 0; i < sorter->staged; i++) {
+        chunk[i] = sorter->stage[sorter->pairs[i].what];
+    }
+    return chunk;
 }
 
-/* What memory holds, in order, from the next-th on. */
-static size_t take_sorted(struct sorter *sorter, struct numbered_record *batch,
-                          size_t capacity)
+static bool add_run(struct runs *runs, struct run run)
 {
-    size_t left = sorter->count - sorter->next;
-    size_t take = left < capacity ? left : capacity;
-
-    for (size_t i = 0; i < take; i++) {
-        size_t next = sorter->next + i;
-        batch[i] = *record_at(sorter,
-                              sorter->order != NULL ? sorter->order[next].index : next);
-    }
-    sorter->next += take;
-    return take;
-}
-
-static bool add_run(struct sorter *sorter, uint64_t count)
-{
-    if (sorter->run_count == sorter->run_capacity) {
-        size_t capacity = sorter->run_capacity == 0 ? 16 : sorter->run_capacity * 2;
-        struct run *grown = realloc(sorter->runs, capacity * sizeof(*grown));
+    if (runs->count == runs->capacity) {
+        size_t capacity = runs->capacity == 0 ? 16 : runs->capacity * 2;
+        struct run *grown = realloc(runs->items, capacity * sizeof(*grown));
         if (grown == NULL) {
             return no_memory();
         }
-        sorter->runs = grown;
-        sorter->run_capacity = capacity;
+        runs->items = grown;
+        runs->capacity = capacity;
     }
-    sorter->runs[sorter->run_count++] =
-        (struct run){.first = sorter->file_records, .count = count};
-    sorter->file_records += count;
-    sorter->spilled_bytes += count * sizeof(struct numbered_record);
+    runs->items[runs->count++] = run;
     return true;
 }
 
-/* Everything in memory becomes a run. */
-static bool spill(struct sorter *sorter)
+/* What is staged becomes a chunk. */
+static bool seal(struct sorter *sorter)
 {
-    enum { CHUNK = 512 };
-    struct numbered_record chunk[CHUNK];
-    size_t got;
+    const struct runs *chunks = &sorter->chunks;
+    struct numbered_record *records = take_stage(sorter);
 
-    if (sorter->fd < 0 && (sorter->fd = open_temporary()) < 0) {
-        return false;
-    }
-    if (!sorter->sorted && !order_records(sorter)) {
-        return false;
-    }
-    sorter->next = 0;
-    while ((got = take_sorted(sorter, chunk, CHUNK)) > 0) {
-        if (!write_all(sorter->fd, chunk, got * sizeof(*chunk))) {
-            return false;
-        }
-    }
-    if (!add_run(sorter, sorter->count)) {
-        return false;
-    }
-    free(sorter->order);
-    sorter->order = NULL;
-    sorter->count = 0;
-    sorter->sorted = true;
-    return true;
-}
-
-static bool grow(struct sorter *sorter)
-{
-    size_t left = sorter->capacity - sorter->allocated;
-    size_t more = left < CHUNK_RECORDS ? left : CHUNK_RECORDS;
-
-    if (sorter->chunk_count == sorter->chunk_capacity) {
-        size_t capacity = sorter->chunk_capacity * 2 + 16;
-        struct numbered_record **grown =
-            realloc(sorter->chunks, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            return no_memory();
-        }
-        sorter->chunks = grown;
-        sorter->chunk_capacity = capacity;
-    }
-    struct numbered_record *chunk = allocate(more * sizeof(*chunk));
-    if (chunk == NULL) {
+    if (records == NULL) {
         return no_memory();
     }
-    sorter->chunks[sorter->chunk_count++] = chunk;
-    sorter->allocated += more;
-    return true;
-}
-
-bool sorter_add(struct sorter *sorter, const struct numbered_record *record)
-{
-    if (sorter->count == sorter->allocated) {
-        bool full = sorter->count == sorter->capacity;
-        if (full ? !spill(sorter) : !grow(sorter)) {
-            return false;
-        }
+    if (chunks->count > 0) {
+        const struct run *last = &chunks->items[chunks->count - 1];
+        sorter->in_order &=
+            last->buffer[last->count - 1].start_ns <= records[0].start_ns;
     }
-    if (sorter->count > 0 && record->start_ns < sorter->last_ns) {
-        sorter->sorted = false;
+    if (!add_run(&sorter->chunks,
+                 (struct run){.count = sorter->staged, .buffer = records})) {
+        free(records);
+        return false;
     }
-    sorter->last_ns = record->start_ns;
-    *record_at(sorter, sorter->count++) = *record;
+    sorter->staged = 0;
     return true;
 }
 
@@ -390,39 +320,41 @@ static bool refill(struct sorter *sorter, struct run *run, size_t each)
 }
 
 /* Runs are in the order of adding, so that the lower number goes first among equals. */
-static bool goes_first(const struct sorter *sorter, size_t a, size_t b)
+static bool goes_first(struct timed a, struct timed b)
 {
-    const struct run *ra = &sorter->runs[a];
-    const struct run *rb = &sorter->runs[b];
-    uint64_t ta = ra->buffer[ra->at].start_ns;
-    uint64_t tb = rb->buffer[rb->at].start_ns;
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.what < b.what;
+}
 
-    return ta != tb ? ta < tb : a < b;
+/* What stands in the heap for a run: the start of its next record. */
+static struct timed head_of(const struct sorter *sorter, size_t index)
+{
+    const struct run *run = &sorter->merging[index];
+
+    return (struct timed){run->buffer[run->at].start_ns, index};
 }
 
 static void sift_down(struct sorter *sorter, size_t at)
 {
-    size_t *heap = sorter->heap;
+    struct timed *heap = sorter->heap;
 
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
-            if (child < sorter->heap_count &&
-                goes_first(sorter, heap[child], heap[least])) {
+            if (child < sorter->heap_count && goes_first(heap[child], heap[least])) {
                 least = child;
             }
         }
         if (least == at) {
             return;
         }
-        size_t swap = heap[at];
+        struct timed swap = heap[at];
         heap[at] = heap[least];
         heap[least] = swap;
         at = least;
     }
 }
 
-/* Records that each of count runs may buffer while they are merged. */
+/* Records that each of count parts of the file may buffer while they are merged. */
 static size_t merge_each(const struct sorter *sorter, size_t count)
 {
     size_t each = sorter->capacity / count;
@@ -430,26 +362,20 @@ static size_t merge_each(const struct sorter *sorter, size_t count)
     return each < MERGE_BUFFER_MIN ? MERGE_BUFFER_MIN : each;
 }
 
-static bool start_merge(struct sorter *sorter, size_t first, size_t count)
+/* Ready to merge runs first..first+count-1, each at its beginning. */
+static bool make_heap(struct sorter *sorter, struct run *runs, size_t first,
+                      size_t count)
 {
-    size_t each = merge_each(sorter, count);
-
-    free_merge(sorter);
-    sorter->merge_memory = malloc(count * each * sizeof(*sorter->merge_memory));
-    sorter->heap = malloc(count * sizeof(*sorter->heap));
-    if (sorter->merge_memory == NULL || sorter->heap == NULL) {
+    free(sorter->heap);
+    sorter->heap = malloc((count + 1) * sizeof(*sorter->heap));
+    if (sorter->heap == NULL) {
         return no_memory();
     }
+    sorter->merging = runs;
     sorter->heap_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct run *run = &sorter->runs[first + i];
-        run->buffer = sorter->merge_memory + i * each;
-        run->read = 0;
-        if (!refill(sorter, run, each)) {
-            return false;
-        }
-        if (run->held > 0) {
-            sorter->heap[sorter->heap_count++] = first + i;
+    for (size_t i = first; i < first + count; i++) {
+        if (runs[i].held > 0) {
+            sorter->heap[sorter->heap_count++] = head_of(sorter, i);
         }
     }
     for (size_t i = sorter->heap_count; i-- > 0;) {
@@ -458,25 +384,153 @@ static bool start_merge(struct sorter *sorter, size_t first, size_t count)
     return true;
 }
 
+static bool merge_chunks(struct sorter *sorter)
+{
+    for (size_t i = 0; i < sorter->chunks.count; i++) {
+        struct run *chunk = &sorter->chunks.items[i];
+        chunk->read = chunk->count;
+        chunk->held = (size_t)chunk->count;
+        chunk->at = 0;
+    }
+    sorter->next = 0;
+    return sorter->in_order ||
+           make_heap(sorter, sorter->chunks.items, 0, sorter->chunks.count);
+}
+
+static bool merge_parts(struct sorter *sorter, size_t first, size_t count)
+{
+    size_t each = merge_each(sorter, count);
+
+    free_merge(sorter);
+    sorter->merge_memory = malloc(count * each * sizeof(*sorter->merge_memory));
+    if (sorter->merge_memory == NULL) {
+        return no_memory();
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct run *part = &sorter->parts.items[first + i];
+        part->buffer = sorter->merge_memory + i * each;
+        part->read = 0;
+        if (!refill(sorter, part, each)) {
+            return false;
+        }
+    }
+    return make_heap(sorter, sorter->parts.items, first, count);
+}
+
+/* What would be on top of the heap without its top. */
+static struct timed rival(const struct sorter *sorter)
+{
+    const struct timed *heap = sorter->heap;
+
+    if (sorter->heap_count < 2) {
+        return (struct timed){UINT64_MAX, UINT64_MAX};
+    }
+    return sorter->heap_count == 2 || goes_first(heap[1], heap[2]) ? heap[1] : heap[2];
+}
+
+/* each: what a run's buffer holds, when its records are in the file. */
 static ssize_t take_merged(struct sorter *sorter, size_t each,
                            struct numbered_record *batch, size_t capacity)
 {
     size_t taken = 0;
 
     while (taken < capacity && sorter->heap_count > 0) {
-        struct run *run = &sorter->runs[sorter->heap[0]];
-        batch[taken++] = run->buffer[run->at++];
-        if (run->at == run->held) {
-            if (!refill(sorter, run, each)) {
-                return -1;
-            }
-            if (run->held == 0) {
-                sorter->heap[0] = sorter->heap[--sorter->heap_count];
-            }
+        size_t top = sorter->heap[0].what;
+        struct timed other = rival(sorter);
+        struct run *run = &sorter->merging[top];
+        do {
+            batch[taken++] = run->buffer[run->at++];
+        } while (taken < capacity && run->at < run->held &&
+                 goes_first(head_of(sorter, top), other));
+        if (run->at == run->held && !refill(sorter, run, each)) {
+            return -1;
         }
+        sorter->heap[0] =
+            run->held > 0 ? head_of(sorter, top) : sorter->heap[--sorter->heap_count];
         sift_down(sorter, 0);
     }
     return (ssize_t)taken;
+}
+
+/* One chunk after the other. */
+static size_t take_in_order(struct sorter *sorter, struct numbered_record *batch,
+                            size_t capacity)
+{
+    size_t taken = 0;
+
+    while (taken < capacity && sorter->next < sorter->chunks.count) {
+        struct run *chunk = &sorter->chunks.items[sorter->next];
+        size_t left = chunk->held - chunk->at;
+        size_t take = left < capacity - taken ? left : capacity - taken;
+        memcpy(batch + taken, chunk->buffer + chunk->at, take * sizeof(*batch));
+        chunk->at += take;
+        taken += take;
+        sorter->next += chunk->at == chunk->held;
+    }
+    return taken;
+}
+
+static ssize_t take_chunks(struct sorter *sorter, struct numbered_record *batch,
+                           size_t capacity)
+{
+    return sorter->in_order ? (ssize_t)take_in_order(sorter, batch, capacity)
+                            : take_merged(sorter, 0, batch, capacity);
+}
+
+/* All chunks become a part of the file. */
+static bool spill(struct sorter *sorter)
+{
+    enum { BATCH = 512 };
+    struct numbered_record batch[BATCH];
+    struct run part = {.first = sorter->file_records};
+    ssize_t got;
+
+    if (sorter->fd < 0 && (sorter->fd = open_temporary()) < 0) {
+        return false;
+    }
+    if (!merge_chunks(sorter)) {
+        return false;
+    }
+    while ((got = take_chunks(sorter, batch, BATCH)) > 0) {
+        if (!write_all(sorter->fd, batch, (size_t)got * sizeof(*batch))) {
+            return false;
+        }
+        part.count += (uint64_t)got;
+    }
+    sorter->file_records += part.count;
+    sorter->spilled_bytes += part.count * sizeof(struct numbered_record);
+    free_chunks(sorter);
+    return got == 0 && add_run(&sorter->parts, part);
+}
+
+/* Room in the stage for one more. */
+static bool make_room(struct sorter *sorter)
+{
+    if (sorter->stage != NULL && !seal(sorter)) {
+        return false;
+    }
+    if (sorter->chunks.count == sorter->chunks_max && !spill(sorter)) {
+        return false;
+    }
+    if (sorter->stage == NULL) {
+        sorter->stage = allocate(sorter->chunk_records * sizeof(*sorter->stage));
+    }
+    sorter->stage_sorted = true;
+    return sorter->stage != NULL || no_memory();
+}
+
+bool sorter_add(struct sorter *sorter, const struct numbered_record *record)
+{
+    if ((sorter->stage == NULL || sorter->staged == sorter->chunk_records) &&
+        !make_room(sorter)) {
+        return false;
+    }
+    if (sorter->staged > 0 && record->start_ns < sorter->last_ns) {
+        sorter->stage_sorted = false;
+    }
+    sorter->last_ns = record->start_ns;
+    sorter->stage[sorter->staged++] = *record;
+    return true;
 }
 
 /* Merges runs first..first+count-1 into one at the end of another file. */
@@ -487,7 +541,7 @@ static bool merge_into(struct sorter *sorter, size_t first, size_t count, int fd
     size_t each = merge_each(sorter, count);
     ssize_t got;
 
-    if (!start_merge(sorter, first, count)) {
+    if (!merge_parts(sorter, first, count)) {
         return false;
     }
     while ((got = take_merged(sorter, each, chunk, CHUNK)) > 0) {
@@ -508,21 +562,22 @@ static bool merge_pass(struct sorter *sorter, size_t fan_in)
     if (fd < 0) {
         return false;
     }
-    for (size_t i = 0; i < sorter->run_count; i += fan_in) {
-        size_t count = sorter->run_count - i < fan_in ? sorter->run_count - i : fan_in;
+    for (size_t i = 0; i < sorter->parts.count; i += fan_in) {
+        size_t left = sorter->parts.count - i;
+        size_t count = left < fan_in ? left : fan_in;
         uint64_t records = 0;
         for (size_t r = i; r < i + count; r++) {
-            records += sorter->runs[r].count;
+            records += sorter->parts.items[r].count;
         }
         if (!merge_into(sorter, i, count, fd)) {
             close(fd);
             return false;
         }
-        sorter->runs[kept++] = (struct run){.first = first, .count = records};
+        sorter->parts.items[kept++] = (struct run){.first = first, .count = records};
         first += records;
     }
     sorter->spilled_bytes += first * sizeof(struct numbered_record);
-    sorter->run_count = kept;
+    sorter->parts.count = kept;
     close(sorter->fd);
     sorter->fd = fd;
     return true;
@@ -532,15 +587,18 @@ bool sorter_finish(struct sorter *sorter)
 {
     size_t fan_in = sorter->capacity / MERGE_BUFFER_MIN;
 
-    if (sorter->fd < 0) {
-        return (sorter->sorted || order_records(sorter)) && sorter_rewind(sorter);
-    }
-    if (sorter->count > 0 && !spill(sorter)) {
+    if (sorter->staged > 0 && !seal(sorter)) {
         return false;
     }
-    free_records(sorter);
+    free_stage(sorter);
+    if (sorter->fd < 0) {
+        return sorter_rewind(sorter);
+    }
+    if (sorter->chunks.count > 0 && !spill(sorter)) {
+        return false;
+    }
     fan_in = fan_in < 2 ? 2 : fan_in;
-    while (sorter->run_count > fan_in) {
+    while (sorter->parts.count > fan_in) {
         if (!merge_pass(sorter, fan_in)) {
             return false;
         }
@@ -550,17 +608,18 @@ bool sorter_finish(struct sorter *sorter)
 
 bool sorter_rewind(struct sorter *sorter)
 {
-    sorter->next = 0;
-    return sorter->fd < 0 || start_merge(sorter, 0, sorter->run_count);
+    return sorter->fd < 0 ? merge_chunks(sorter)
+                          : merge_parts(sorter, 0, sorter->parts.count);
 }
 
 ssize_t sorter_next(struct sorter *sorter, struct numbered_record *batch,
                     size_t capacity)
 {
     if (sorter->fd < 0) {
-        return (ssize_t)take_sorted(sorter, batch, capacity);
+        return take_chunks(sorter, batch, capacity);
     }
-    return take_merged(sorter, merge_each(sorter, sorter->run_count), batch, capacity);
+    return take_merged(sorter, merge_each(sorter, sorter->parts.count), batch,
+                       capacity);
 }
 
 uint64_t sorter_spilled_bytes(const struct sorter *sorter)

@@ -38,20 +38,24 @@ static void check_order(struct sorter *sorter, uint64_t count)
 }
 
 static const struct {
-    uint64_t memory_bytes;
+    uint64_t memory_bytes; /* 1: the least there is, 64 KiB */
     uint64_t count;
     uint64_t range_ns; /* starts are below it: few different ones, or many */
+    bool fits;         /* nothing goes to the temporary file */
 } sizes[] = {
-    {0, 0, 1},
-    {0, 1, 1},
-    {0, 5000, 10},
-    {0, 5000, UINT64_MAX},
-    {1, 911, 100},
-    {1, 20000, 7},
-    {1, 20000, 1 << 30},
-    {1, 100000, UINT64_MAX},
-    {1 << 20, 100000, 1000},
-    {1, 20000, 1},
+    {0, 0, 1, true},
+    {0, 1, 1, true},
+    {0, 5000, 10, true},
+    {0, 5000, UINT64_MAX, true},
+    {0, 300000, 7, true}, /* chunks that are merged in memory */
+    {0, 300000, 1 << 30, true},
+    {1, 910, 100, true},   /* 72 bytes each */
+    {1, 1639, 100, false}, /* 40 bytes each, and nothing else */
+    {1, 20000, 7, false},
+    {1, 20000, 1 << 30, false},
+    {1, 100000, UINT64_MAX, false},
+    {1 << 20, 100000, 1000, false},
+    {1, 20000, 1, false},
 };
 
 START_TEST(records_come_in_order_and_equal_starts_as_they_were_added)
@@ -66,10 +70,40 @@ START_TEST(records_come_in_order_and_equal_starts_as_they_were_added)
     check_order(sorter, sizes[_i].count);
     ck_assert(sorter_rewind(sorter));
     check_order(sorter, sizes[_i].count);
-    bool fits =
-        sizes[_i].count <= (sizes[_i].memory_bytes == 1 ? 65536u : 1u << 20) / 72 ||
-        sizes[_i].memory_bytes == 0;
-    ck_assert_uint_eq(sorter_spilled_bytes(sorter) == 0, fits);
+    ck_assert_uint_eq(sorter_spilled_bytes(sorter) == 0, sizes[_i].fits);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+/* As a log that is written when requests end: late by at most the longest of them. */
+START_TEST(records_that_are_a_little_late_come_in_order)
+{
+    struct sorter *sorter = sorter_create(0);
+    uint64_t random = 1;
+    uint64_t count = 300000;
+
+    for (uint64_t n = 0; n < count; n++) {
+        add(sorter, 1000000 + n - next_random(&random) % (1 + n % 100000), n);
+    }
+    ck_assert(sorter_finish(sorter));
+    check_order(sorter, count);
+    ck_assert_uint_eq(sorter_spilled_bytes(sorter), 0);
+    sorter_destroy(sorter);
+}
+END_TEST
+
+START_TEST(records_in_order_stay_as_they_are)
+{
+    struct sorter *sorter = sorter_create(0);
+    uint64_t count = 140000;
+
+    for (uint64_t n = 0; n < count; n++) {
+        add(sorter, n / 3, n);
+    }
+    ck_assert(sorter_finish(sorter));
+    check_order(sorter, count);
+    ck_assert(sorter_rewind(sorter));
+    check_order(sorter, count);
     sorter_destroy(sorter);
 }
 END_TEST
@@ -132,6 +166,8 @@ int main(void)
     tcase_add_loop_test(tcase,
                         records_come_in_order_and_equal_starts_as_they_were_added, 0,
                         (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(tcase, records_that_are_a_little_late_come_in_order);
+    tcase_add_test(tcase, records_in_order_stay_as_they_are);
     tcase_add_test(tcase, many_runs_are_merged_in_several_passes);
     tcase_add_test(tcase, a_full_disk_is_an_error);
     tcase_add_test(tcase, a_folder_that_is_none_is_an_error);
