@@ -89,7 +89,7 @@ static void quiet_end(const struct quiet *quiet)
 /* ---- the handshake --------------------------------------------------------------- */
 
 /* Whom the certificate must name. */
-static bool expect(SSL *tls, const char *host)
+static bool expect(SSL *tls, char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
 
