@@ -188,9 +188,8 @@ static bool order_records(struct sorter *sorter)
     for (size_t i = 0; i < count; i++) {
         pairs[i] = (struct timed){sorter->records[i].start_ns, i};
     }
-    radix_sort(&pairs, &spare, count);
-    free(spare);
-    sorter->order = pairs;
+    sorter->order = radix_sort(pairs, spare, count);
+    free(sorter->order == pairs ? spare : pairs);
     return true;
 }
 

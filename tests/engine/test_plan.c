@@ -64,13 +64,16 @@ static void check_departures(struct open *open, const struct arrival_batch *batc
     size_t at = 0;
 
     for (size_t i = 0; i <= batch->count; i++) {
-        for (; at < batch->departure_count && batch->departures[at].before <= i; at++) {
-            const struct planned_departure *d = &batch->departures[at];
-            size_t who = open->who[d->slot_udp >> 1];
+        uint64_t now_ns = i < batch->count ? batch->arrivals[i].start_ns : UINT64_MAX;
+        for (; at < batch->departure_count && batch->departures[at].at_ns <= now_ns &&
+               departure_after(&batch->departures[at]) <= i;
+             at++) {
+            const struct timed *d = &batch->departures[at];
+            size_t who = open->who[departure_slot(d)];
             open->agreed = open->agreed && who < ARRIVALS && d->at_ns >= last_ns &&
                            until_ns[who] == d->at_ns &&
-                           arrivals[who].udp == (d->slot_udp & 1);
-            open->who[d->slot_udp >> 1] = ARRIVALS;
+                           arrivals[who].udp == departure_is_udp(d);
+            open->who[departure_slot(d)] = ARRIVALS;
             last_ns = d->at_ns;
             open->left++;
         }
