@@ -9,10 +9,11 @@
 /* The greatest number that still fits twice, and a bit, into a payload. */
 enum { SLOTS_MAX = INT32_MAX };
 
-void plan_init(struct plan *plan, uint64_t udp_ns)
+void plan_init(struct plan *plan, uint64_t tcp_ns, uint64_t udp_ns)
 {
     memset(plan, 0, sizeof(*plan));
     departures_init(&plan->queue);
+    plan->tcp_ns = tcp_ns;
     plan->udp_ns = udp_ns;
 }
 
@@ -100,9 +101,7 @@ static bool enter(struct plan *plan, struct arrival_batch *batch, size_t index,
     struct arrival *a = &batch->arrivals[index];
     uint64_t until_ns = add_time(a->start_ns, a->duration_ns);
 
-    if (a->udp) {
-        until_ns = add_time(until_ns, plan->udp_ns);
-    }
+    until_ns = add_time(until_ns, a->udp ? plan->udp_ns : plan->tcp_ns);
     if (!take_slot(plan, &a->slot)) {
         return false;
     }

@@ -49,10 +49,10 @@ struct plan {
     size_t spare_capacity;
     uint32_t *idle; /* slots that are free again */
     uint32_t idle_count, slot_count, slot_capacity;
-    uint64_t udp_ns; /* how long a flow counts after its last packet */
+    uint64_t tcp_ns, udp_ns; /* how long one counts after its FIN or last packet */
 };
 
-void plan_init(struct plan *plan, uint64_t udp_ns);
+void plan_init(struct plan *plan, uint64_t tcp_ns, uint64_t udp_ns);
 void plan_fini(struct plan *plan);
 /* Gives batch->arrivals their slots and makes batch->departures, which the caller frees.
  * LOCUS_OK or LOCUS_ENOMEM. */

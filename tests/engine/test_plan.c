@@ -100,7 +100,7 @@ START_TEST(everybody_departs_in_time_and_keeps_a_slot_until_then)
         open.who[slot] = ARRIVALS;
     }
     make_arrivals((uint64_t)_i + 1, cases[_i].gap, cases[_i].duration);
-    plan_init(&plan, UDP_NS);
+    plan_init(&plan, 0, UDP_NS);
     for (size_t i = 0; i < ARRIVALS; i += batch.count) {
         size_t rest = ARRIVALS - i;
         batch.arrivals = arrivals + i;
@@ -122,7 +122,7 @@ START_TEST(without_arrivals_nobody_departs)
     struct arrival_batch batch = {0};
     struct plan plan;
 
-    plan_init(&plan, UDP_NS);
+    plan_init(&plan, 0, UDP_NS);
     ck_assert_int_eq(plan_rest(&plan, &batch), 0);
     ck_assert_uint_eq(batch.departure_count, 0);
     free(batch.departures);
