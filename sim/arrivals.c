@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "departures.h"
 #include "options.h"
+#include "plan.h"
 
 __extension__ typedef unsigned __int128 figure_time;
 
@@ -302,30 +302,34 @@ static void pass_time(struct levels *levels, uint64_t now_ns)
     levels->now_ns = now_ns;
 }
 
-static void leave(struct levels *levels, struct departures *departures, uint64_t now_ns)
+static void leave(struct levels *levels, const struct timed *departure)
 {
-    struct departure d;
-
-    while (departures_pop(departures, now_ns, &d)) {
-        pass_time(levels, d.at_ns);
-        levels->level--;
-    }
+    pass_time(levels, departure->at_ns);
+    levels->level--;
 }
 
-static bool enter(struct levels *levels, struct departures *departures,
-                  const struct arrival *a, uint64_t after_ns)
+static bool count_batch(struct levels *levels, const struct arrival_batch *batch,
+                        uint64_t *peak)
 {
-    uint64_t until_ns;
+    const struct timed *d = batch->departures;
+    const struct timed *end = d + batch->departure_count;
 
-    if (__builtin_add_overflow(a->start_ns, a->duration_ns, &until_ns) ||
-        __builtin_add_overflow(until_ns, after_ns, &until_ns)) {
-        until_ns = UINT64_MAX;
+    for (size_t i = 0; i < batch->count; i++) {
+        uint64_t now_ns = batch->arrivals[i].start_ns;
+        for (; d < end && d->at_ns <= now_ns && departure_after(d) <= i; d++) {
+            leave(levels, d);
+        }
+        pass_time(levels, now_ns);
+        levels->level++;
+        *peak = levels->level > *peak ? levels->level : *peak;
+        if (!reach(levels, levels->level)) {
+            return false;
+        }
     }
-    leave(levels, departures, a->start_ns);
-    pass_time(levels, a->start_ns);
-    levels->level++;
-    return reach(levels, levels->level) &&
-           departures_push(departures, until_ns, 0) == LOCUS_OK;
+    for (; d < end; d++) {
+        leave(levels, d);
+    }
+    return true;
 }
 
 static int64_t quantile(const struct levels *levels, uint64_t part_ppm)
@@ -346,38 +350,48 @@ static int64_t quantile(const struct levels *levels, uint64_t part_ppm)
     return (int64_t)level;
 }
 
+/* -1: no memory; -2: reading failed. */
+static int count_all(struct arrival_source *source, struct plan *plan,
+                     struct arrival_batch *batch, struct levels *levels, uint64_t *peak)
+{
+    ssize_t got;
+
+    if (batch->arrivals == NULL || !reach(levels, 0)) {
+        return -1;
+    }
+    while ((got = arrivals_next(source, batch->arrivals)) > 0) {
+        batch->count = (size_t)got;
+        if (plan_batch(plan, batch) != LOCUS_OK || !count_batch(levels, batch, peak)) {
+            return -1;
+        }
+    }
+    if (got < 0) {
+        return -2;
+    }
+    return plan_rest(plan, batch) == LOCUS_OK && count_batch(levels, batch, peak) ? 0
+                                                                                  : -1;
+}
+
 int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,
                              uint64_t after_fin_ns, uint64_t *peak)
 {
-    struct arrival *batch = malloc(ARRIVAL_BATCH * sizeof(*batch));
-    struct departures *departures = malloc(sizeof(*departures));
+    struct arrival_batch batch = {.arrivals =
+                                      malloc(ARRIVAL_BATCH * sizeof(*batch.arrivals))};
     struct levels levels = {0};
-    bool ok = batch != NULL && departures != NULL && reach(&levels, 0);
-    ssize_t got = 0;
+    struct plan plan;
     int64_t result = -1;
 
-    if (departures != NULL) {
-        departures_init(departures);
-    }
     *peak = 0;
-    while (ok && (got = arrivals_next(source, batch)) > 0) {
-        for (ssize_t i = 0; ok && i < got; i++) {
-            ok = enter(&levels, departures, &batch[i],
-                       batch[i].udp ? source->options.udp_ns : after_fin_ns);
-            *peak = levels.level > *peak ? levels.level : *peak;
-        }
-    }
-    if (!ok) {
+    plan_init(&plan, after_fin_ns, source->options.udp_ns);
+    int status = count_all(source, &plan, &batch, &levels, peak);
+    if (status == -1) {
         fprintf(stderr, "locus: out of memory\n");
-    } else if (got == 0) {
-        leave(&levels, departures, UINT64_MAX);
+    } else if (status == 0) {
         result = quantile(&levels, part_ppm);
     }
-    if (departures != NULL) {
-        departures_fini(departures);
-    }
-    free(departures);
+    plan_fini(&plan);
     free(levels.time_ns);
-    free(batch);
+    free(batch.departures);
+    free(batch.arrivals);
     return result;
 }

@@ -191,7 +191,7 @@ int crew_run(struct arrival_source *source, struct crew_member *members, size_t 
         ring.slots[i].arrivals = arrivals + i * ARRIVAL_BATCH;
     }
     ring.workers = workers;
-    plan_init(&plan, source->options.udp_ns);
+    plan_init(&plan, 0, source->options.udp_ns);
     while (arrivals != NULL && workers != NULL && started < count) {
         struct worker *worker = &workers[started];
         *worker = (struct worker){.ring = &ring, .member = &members[started]};

@@ -152,11 +152,11 @@ static uint64_t next_found_ns(const struct engine *e)
 /* LOCUS_NEVER: not before the arrival that is now. */
 static uint64_t next_planned_ns(const struct engine *e)
 {
-    const struct arrival_batch *batch = e->batch;
+    const struct timed *d = &e->batch->departures[e->next_departure];
 
-    return e->next_departure < batch->departure_count &&
-                   batch->departures[e->next_departure].before <= e->arrival
-               ? batch->departures[e->next_departure].at_ns
+    return e->next_departure < e->batch->departure_count &&
+                   departure_after(d) <= e->arrival
+               ? d->at_ns
                : LOCUS_NEVER;
 }
 
@@ -185,14 +185,14 @@ static int close_one(struct engine *e, uint32_t handle, bool udp, uint64_t at_ns
 
 static int close_planned(struct engine *e)
 {
-    const struct planned_departure *d = &e->batch->departures[e->next_departure++];
-    uint32_t handle = e->open[d->slot_udp >> 1];
+    const struct timed *d = &e->batch->departures[e->next_departure++];
+    uint32_t handle = e->open[departure_slot(d)];
 
     if (handle == NOT_OPEN) {
         return LOCUS_OK;
     }
     e->last_ns = d->at_ns;
-    return close_one(e, handle, d->slot_udp & 1, d->at_ns);
+    return close_one(e, handle, departure_is_udp(d), d->at_ns);
 }
 
 static int close_found(struct engine *e)
@@ -530,8 +530,8 @@ static int run_rest(struct engine *e)
     int status = LOCUS_OK;
 
     while (status == LOCUS_OK && e->next_departure < batch->departure_count) {
-        const struct planned_departure *d = &batch->departures[e->next_departure];
-        if (e->open[d->slot_udp >> 1] == NOT_OPEN) {
+        const struct timed *d = &batch->departures[e->next_departure];
+        if (e->open[departure_slot(d)] == NOT_OPEN) {
             e->next_departure++;
         } else {
             status = advance(e, d->at_ns);

@@ -9,17 +9,17 @@
 /* The greatest number that still fits twice, and a bit, into a payload. */
 enum { SLOTS_MAX = INT32_MAX };
 
-void plan_init(struct plan *plan, uint64_t udp_ns)
+void plan_init(struct plan *plan, uint64_t tcp_ns, uint64_t udp_ns)
 {
     memset(plan, 0, sizeof(*plan));
     departures_init(&plan->queue);
+    plan->tcp_ns = tcp_ns;
     plan->udp_ns = udp_ns;
 }
 
 void plan_fini(struct plan *plan)
 {
     departures_fini(&plan->queue);
-    free(plan->due);
     free(plan->spare);
     free(plan->idle);
 }
@@ -33,39 +33,36 @@ static uint64_t add_time(uint64_t a, uint64_t b)
                                                                    : sum;
 }
 
-static bool grow_due(struct plan *plan)
+static bool grow(struct arrival_batch *batch)
 {
-    size_t capacity = plan->due_capacity == 0 ? 1024 : 2 * plan->due_capacity;
-    struct timed *due = realloc(plan->due, capacity * sizeof(*due));
+    size_t capacity =
+        batch->departure_capacity == 0 ? 1024 : 2 * batch->departure_capacity;
+    struct timed *grown = realloc(batch->departures, capacity * sizeof(*grown));
 
-    if (due == NULL) {
+    if (grown == NULL) {
         return false;
     }
-    plan->due = due;
-    struct timed *spare = realloc(plan->spare, capacity * sizeof(*spare));
-    if (spare == NULL) {
-        return false;
-    }
-    plan->spare = spare;
-    plan->due_capacity = capacity;
+    batch->departures = grown;
+    batch->departure_capacity = capacity;
     return true;
 }
 
 /* What is due of earlier batches. */
-static bool collect(struct plan *plan, uint64_t now_ns)
+static bool collect(struct plan *plan, struct arrival_batch *batch, uint64_t now_ns)
 {
-    plan->due_count = 0;
-    for (;;) {
-        size_t room = plan->due_capacity - plan->due_count;
-        plan->due_count +=
-            departures_take(&plan->queue, now_ns, plan->due + plan->due_count, room);
-        if (plan->due_count < plan->due_capacity) {
-            return true;
-        }
-        if (!grow_due(plan)) {
+    size_t got = 1;
+
+    batch->departure_count = 0;
+    while (got > 0) {
+        if (batch->departure_count == batch->departure_capacity && !grow(batch)) {
             return false;
         }
+        got = departures_take(&plan->queue, now_ns,
+                              batch->departures + batch->departure_count,
+                              batch->departure_capacity - batch->departure_count);
+        batch->departure_count += got;
     }
+    return true;
 }
 
 static bool grow_slots(struct plan *plan)
@@ -98,13 +95,13 @@ static bool take_slot(struct plan *plan, uint32_t *slot)
 }
 
 /* The index-th arrival of a batch whose last one is at last_ns. */
-static bool enter(struct plan *plan, struct arrival *a, size_t index, uint64_t last_ns)
+static bool enter(struct plan *plan, struct arrival_batch *batch, size_t index,
+                  uint64_t last_ns)
 {
+    struct arrival *a = &batch->arrivals[index];
     uint64_t until_ns = add_time(a->start_ns, a->duration_ns);
 
-    if (a->udp) {
-        until_ns = add_time(until_ns, plan->udp_ns);
-    }
+    until_ns = add_time(until_ns, a->udp ? plan->udp_ns : plan->tcp_ns);
     if (!take_slot(plan, &a->slot)) {
         return false;
     }
@@ -112,50 +109,38 @@ static bool enter(struct plan *plan, struct arrival *a, size_t index, uint64_t l
     if (until_ns > last_ns) {
         return departures_push(&plan->queue, until_ns, payload) == LOCUS_OK;
     }
-    if (plan->due_count == plan->due_capacity && !grow_due(plan)) {
+    if (batch->departure_count == batch->departure_capacity && !grow(batch)) {
         return false;
     }
-    plan->due[plan->due_count++] =
+    batch->departures[batch->departure_count++] =
         (struct timed){until_ns, (uint64_t)(index + 1) << 32 | payload};
     return true;
 }
 
-static bool make_room(struct arrival_batch *batch, size_t count)
+/* Sorts. What is due of earlier batches was collected first, arrivals come by time, and
+ * sorting is stable, so that nothing waits behind one whose own arrival is still to come. */
+static bool finish(struct plan *plan, struct arrival_batch *batch)
 {
-    if (count > batch->departure_capacity) {
-        free(batch->departures);
-        batch->departures = malloc(2 * count * sizeof(*batch->departures));
-        batch->departure_capacity = batch->departures != NULL ? 2 * count : 0;
+    if (plan->spare_capacity < batch->departure_capacity) {
+        free(plan->spare);
+        plan->spare = malloc(batch->departure_capacity * sizeof(*plan->spare));
+        plan->spare_capacity = plan->spare != NULL ? batch->departure_capacity : 0;
     }
-    return count <= batch->departure_capacity;
-}
-
-/* Puts what is due in front of the first arrival that is not earlier; a connection of no
- * duration departs after its own. Those of earlier batches were collected first and sorting
- * is stable, so that the order by time is the order by arrivals too. */
-static bool place(struct plan *plan, struct arrival_batch *batch)
-{
-    size_t at = 0;
-
-    if (!make_room(batch, plan->due_count)) {
+    if (plan->spare_capacity < batch->departure_capacity) {
         return false;
     }
-    radix_sort(&plan->due, &plan->spare, plan->due_count);
-    for (size_t i = 0; i < plan->due_count; i++) {
-        const struct timed *due = &plan->due[i];
-        uint32_t payload = (uint32_t)due->what;
-        size_t own = due->what >> 32;
-        while (at < batch->count && batch->arrivals[at].start_ns < due->at_ns) {
-            at++;
-        }
-        batch->departures[i] = (struct planned_departure){
-            .at_ns = due->at_ns,
-            .slot_udp = payload,
-            .before = (uint32_t)(at > own ? at : own),
-        };
-        plan->idle[plan->idle_count++] = payload >> 1;
+    struct timed *sorted =
+        radix_sort(batch->departures, plan->spare, batch->departure_count);
+    if (sorted != batch->departures) {
+        size_t capacity = plan->spare_capacity;
+        plan->spare = batch->departures;
+        plan->spare_capacity = batch->departure_capacity;
+        batch->departures = sorted;
+        batch->departure_capacity = capacity;
     }
-    batch->departure_count = plan->due_count;
+    for (size_t i = 0; i < batch->departure_count; i++) {
+        plan->idle[plan->idle_count++] = departure_slot(&sorted[i]);
+    }
     batch->slot_count = plan->slot_count;
     return true;
 }
@@ -164,19 +149,20 @@ int plan_batch(struct plan *plan, struct arrival_batch *batch)
 {
     uint64_t last_ns = batch->arrivals[batch->count - 1].start_ns;
 
-    if (!collect(plan, last_ns)) {
+    if (!collect(plan, batch, last_ns)) {
         return LOCUS_ENOMEM;
     }
     for (size_t i = 0; i < batch->count; i++) {
-        if (!enter(plan, &batch->arrivals[i], i, last_ns)) {
+        if (!enter(plan, batch, i, last_ns)) {
             return LOCUS_ENOMEM;
         }
     }
-    return place(plan, batch) ? LOCUS_OK : LOCUS_ENOMEM;
+    return finish(plan, batch) ? LOCUS_OK : LOCUS_ENOMEM;
 }
 
 int plan_rest(struct plan *plan, struct arrival_batch *batch)
 {
     batch->count = 0;
-    return collect(plan, UINT64_MAX) && place(plan, batch) ? LOCUS_OK : LOCUS_ENOMEM;
+    return collect(plan, batch, UINT64_MAX) && finish(plan, batch) ? LOCUS_OK
+                                                                   : LOCUS_ENOMEM;
 }

@@ -17,31 +17,42 @@
 #include "arrival.h"
 #include "departures.h"
 
-/* The FIN of a TCP connection, the end of a UDP flow. */
-struct planned_departure {
-    uint64_t at_ns;
-    uint32_t slot_udp; /* 2 * slot + is UDP */
-    uint32_t before; /* the batch's arrival that it comes in front of, or their count */
-};
+/* One departure, the FIN of a TCP connection or the end of a UDP flow, in a struct timed. */
+static inline uint32_t departure_slot(const struct timed *d)
+{
+    return (uint32_t)d->what >> 1;
+}
+
+static inline bool departure_is_udp(const struct timed *d)
+{
+    return d->what & 1;
+}
+
+/* How many of the batch's arrivals come before it whatever their times, since it may be due
+ * at the time of its own. */
+static inline uint32_t departure_after(const struct timed *d)
+{
+    return (uint32_t)(d->what >> 32);
+}
 
 struct arrival_batch {
     struct arrival *arrivals;
     size_t count;
-    struct planned_departure *departures; /* by time */
+    struct timed *departures; /* by time */
     size_t departure_count, departure_capacity;
     uint32_t slot_count; /* slots are below it */
 };
 
 struct plan {
     struct departures queue; /* those after the batch; payload: 2 * slot + is UDP */
-    struct timed *due, *spare;
-    size_t due_count, due_capacity;
+    struct timed *spare;     /* as large as the departures of the batch */
+    size_t spare_capacity;
     uint32_t *idle; /* slots that are free again */
     uint32_t idle_count, slot_count, slot_capacity;
-    uint64_t udp_ns; /* how long a flow counts after its last packet */
+    uint64_t tcp_ns, udp_ns; /* how long one counts after its FIN or last packet */
 };
 
-void plan_init(struct plan *plan, uint64_t udp_ns);
+void plan_init(struct plan *plan, uint64_t tcp_ns, uint64_t udp_ns);
 void plan_fini(struct plan *plan);
 /* Gives batch->arrivals their slots and makes batch->departures, which the caller frees.
  * LOCUS_OK or LOCUS_ENOMEM. */

@@ -21,19 +21,20 @@ static void pass(const struct timed *from, struct timed *to, size_t count,
     }
 }
 
-void radix_sort(struct timed **items, struct timed **spare, size_t count)
+struct timed *radix_sort(struct timed *items, struct timed *spare, size_t count)
 {
     uint64_t differ = 0;
 
     for (size_t i = 1; i < count; i++) {
-        differ |= (*items)[i].at_ns ^ (*items)[0].at_ns;
+        differ |= items[i].at_ns ^ items[0].at_ns;
     }
     for (unsigned shift = 0; shift < 64; shift += 8) {
         if ((differ >> shift & 255) != 0) {
-            pass(*items, *spare, count, shift);
-            struct timed *swap = *items;
-            *items = *spare;
-            *spare = swap;
+            pass(items, spare, count, shift);
+            struct timed *swap = items;
+            items = spare;
+            spare = swap;
         }
     }
+    return items;
 }

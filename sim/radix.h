@@ -14,8 +14,7 @@ struct timed {
     uint64_t what;
 };
 
-/* Sorts what *items points to; spare has the same room. Afterwards *items and *spare may have
- * changed places. */
-void radix_sort(struct timed **items, struct timed **spare, size_t count);
+/* Sorts; returns where the result is: items or spare, which has the same room. */
+struct timed *radix_sort(struct timed *items, struct timed *spare, size_t count);
 
 #endif

@@ -45,8 +45,7 @@ struct sorter {
     size_t staged;
     bool stage_sorted;
     uint64_t last_ns; /* of the start that was added last */
-    struct timed *pair_memory;
-    struct timed *pairs, *spare; /* its two halves */
+    struct timed *pairs; /* room for twice a stage */
 
     struct runs chunks;
     bool in_order; /* no chunk begins before the one in front of it ends */
@@ -210,9 +209,9 @@ static void free_chunks(struct sorter *sorter)
 static void free_stage(struct sorter *sorter)
 {
     free(sorter->stage);
-    free(sorter->pair_memory);
+    free(sorter->pairs);
     sorter->stage = NULL;
-    sorter->pair_memory = NULL;
+    sorter->pairs = NULL;
 }
 
 void sorter_destroy(struct sorter *sorter)
@@ -231,12 +230,15 @@ void sorter_destroy(struct sorter *sorter)
     free(sorter);
 }
 
-static void order_stage(struct sorter *sorter)
+/* Starts and places of what is staged, in order. */
+static const struct timed *order_stage(struct sorter *sorter)
 {
+    struct timed *pairs = sorter->pairs, *spare = pairs + sorter->chunk_records;
+
     for (size_t i = 0; i < sorter->staged; i++) {
-        sorter->pairs[i] = (struct timed){sorter->stage[i].start_ns, i};
+        pairs[i] = (struct timed){sorter->stage[i].start_ns, i};
     }
-    radix_sort(&sorter->pairs, &sorter->spare, sorter->staged);
+    return radix_sort(pairs, spare, sorter->staged);
 }
 
 /* What is staged, in order, in memory of its own. The stage itself where it is so already. */
@@ -248,19 +250,16 @@ static struct numbered_record *take_stage(struct sorter *sorter)
         return taken;
     }
     struct numbered_record *chunk = allocate(sorter->staged * sizeof(*chunk));
-    if (sorter->pair_memory == NULL) {
-        sorter->pair_memory =
-            allocate(2 * sorter->chunk_records * sizeof(struct timed));
-        sorter->pairs = sorter->pair_memory;
-        sorter->spare = sorter->pair_memory + sorter->chunk_records;
+    if (sorter->pairs == NULL) {
+        sorter->pairs = allocate(2 * sorter->chunk_records * sizeof(*sorter->pairs));
     }
-    if (chunk == NULL || sorter->pair_memory == NULL) {
+    if (chunk == NULL || sorter->pairs == NULL) {
         free(chunk);
         return NULL;
     }
-    order_stage(sorter);
+    const struct timed *order = order_stage(sorter);
     for (size_t i = 0; i < sorter->staged; i++) {
-        chunk[i] = sorter->stage[sorter->pairs[i].what];
+        chunk[i] = sorter->stage[order[i].what];
     }
     return chunk;
 }

@@ -54,7 +54,7 @@ static struct engine *begin(const char *policy_text)
 
     ck_assert(policy_parse(policy_text, strlen(policy_text), &policy));
     ck_assert_int_eq(engine_create(&config, &engine), 0);
-    plan_init(&plan, 300 * SECOND);
+    plan_init(&plan, 0, 300 * SECOND);
     return engine;
 }
 

@@ -64,13 +64,16 @@ static void check_departures(struct open *open, const struct arrival_batch *batc
     size_t at = 0;
 
     for (size_t i = 0; i <= batch->count; i++) {
-        for (; at < batch->departure_count && batch->departures[at].before <= i; at++) {
-            const struct planned_departure *d = &batch->departures[at];
-            size_t who = open->who[d->slot_udp >> 1];
+        uint64_t now_ns = i < batch->count ? batch->arrivals[i].start_ns : UINT64_MAX;
+        for (; at < batch->departure_count && batch->departures[at].at_ns <= now_ns &&
+               departure_after(&batch->departures[at]) <= i;
+             at++) {
+            const struct timed *d = &batch->departures[at];
+            size_t who = open->who[departure_slot(d)];
             open->agreed = open->agreed && who < ARRIVALS && d->at_ns >= last_ns &&
                            until_ns[who] == d->at_ns &&
-                           arrivals[who].udp == (d->slot_udp & 1);
-            open->who[d->slot_udp >> 1] = ARRIVALS;
+                           arrivals[who].udp == departure_is_udp(d);
+            open->who[departure_slot(d)] = ARRIVALS;
             last_ns = d->at_ns;
             open->left++;
         }
@@ -97,7 +100,7 @@ START_TEST(everybody_departs_in_time_and_keeps_a_slot_until_then)
         open.who[slot] = ARRIVALS;
     }
     make_arrivals((uint64_t)_i + 1, cases[_i].gap, cases[_i].duration);
-    plan_init(&plan, UDP_NS);
+    plan_init(&plan, 0, UDP_NS);
     for (size_t i = 0; i < ARRIVALS; i += batch.count) {
         size_t rest = ARRIVALS - i;
         batch.arrivals = arrivals + i;
@@ -119,7 +122,7 @@ START_TEST(without_arrivals_nobody_departs)
     struct arrival_batch batch = {0};
     struct plan plan;
 
-    plan_init(&plan, UDP_NS);
+    plan_init(&plan, 0, UDP_NS);
     ck_assert_int_eq(plan_rest(&plan, &batch), 0);
     ck_assert_uint_eq(batch.departure_count, 0);
     free(batch.departures);
