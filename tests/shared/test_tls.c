@@ -110,7 +110,7 @@ static struct locus_pool *open_at(const char *scheme, const char *host, int port
 /* The status of a pick there, with its words. */
 static int try_at(const char *scheme, const char *host, int port)
 {
-    struct locus_pool *pool = open_at(scheme, host, port, 300 * MS);
+    struct locus_pool *pool = open_at(scheme, host, port, 1500 * MS);
     char member[LOCUS_POOL_MEMBER_SIZE];
     int status = locus_pool_pick(pool, member);
 
