@@ -44,7 +44,7 @@ struct sorter {
     struct numbered_record *stage;
     size_t staged;
     bool stage_sorted;
-    uint64_t last_ns; /* of the start that was added last */
+    uint64_t last_ns;    /* of the start that was added last */
     struct timed *pairs; /* room for twice a stage */
 
     struct runs chunks;

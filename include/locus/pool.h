@@ -56,7 +56,7 @@
  *
  * ERRORS. See status.h; each function names those of its own. Any call on a Redis pool may
  * also return EIO, ETIMEDOUT, EAMBIGUOUS; EREFUSED (the server said no: wrong password,
- * no permission); EFORMAT (the key holds something else, or no proper reply came: done
+ * no permission; or its certificate is not trusted); EFORMAT (the key holds something else, or no proper reply came: done
  * or not is unknown); EFULL (the server is out of memory); and any call ENOMEM.
  * locus_pool_error() has the server's words.
  */

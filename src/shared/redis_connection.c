@@ -301,11 +301,12 @@ int locus_redis_connect(struct locus_redis *redis, const struct node *node,
     }
     connection->context->flags &= ~REDIS_BLOCK;
     locus_reply_bound(connection->context->reader, &connection->bound);
-    if (redis->tls != NULL &&
-        !locus_redis_tls_secure(redis, node, connection, deadline_ns)) {
-        goto free_connection;
+    status = redis->tls != NULL
+                 ? locus_redis_tls_secure(redis, node, connection, deadline_ns)
+                 : LOCUS_OK;
+    if (status == LOCUS_OK) {
+        status = greet(redis, connection, deadline_ns);
     }
-    status = greet(redis, connection, deadline_ns);
     if (status == LOCUS_OK) {
         *out = connection;
         return LOCUS_OK;

@@ -169,9 +169,10 @@ size_t locus_redis_node_for(struct locus_redis *redis, bool keyed, unsigned slot
 /* What all connections of a handle share. ENOTSUP, ENOMEM, EIO with the reason. */
 int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size);
 void locus_redis_tls_stop(struct locus_redis *redis);
-/* The handshake, and whether the node is who it should be. false: the reason is said. */
-bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
-                            struct connection *connection, uint64_t deadline_ns);
+/* The handshake, and whether the node is who it should be. EREFUSED: it is not; EIO, ENOMEM.
+ * The reason is said. */
+int locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
+                           struct connection *connection, uint64_t deadline_ns);
 void locus_redis_tls_free(struct connection *connection);
 /* As send() and recv() on a socket that does not block: -1 with errno, EAGAIN for later; a
  * buffer to read into must hold 16 KiB, since only then nothing stays in between. */

@@ -157,8 +157,8 @@ static int shake_hands(SSL *tls, int fd, uint64_t deadline_ns)
     return error;
 }
 
-bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
-                            struct connection *connection, uint64_t deadline_ns)
+int locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
+                           struct connection *connection, uint64_t deadline_ns)
 {
     SSL *tls = SSL_new(redis->tls);
     struct quiet quiet;
@@ -167,15 +167,16 @@ bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
     if (tls == NULL || !expect(tls, node->host) ||
         SSL_set_fd(tls, connection->context->fd) != 1) {
         say_failure(redis, node, NULL, ENOMEM);
-        return false;
+        return LOCUS_ENOMEM;
     }
     quiet_begin(&quiet);
     int error = shake_hands(tls, connection->context->fd, deadline_ns);
     quiet_end(&quiet);
-    if (error != 0) {
-        say_failure(redis, node, tls, error > 0 ? error : 0);
+    if (error == 0) {
+        return LOCUS_OK;
     }
-    return error == 0;
+    say_failure(redis, node, tls, error > 0 ? error : 0);
+    return SSL_get_verify_result(tls) != X509_V_OK ? LOCUS_EREFUSED : LOCUS_EIO;
 }
 
 void locus_redis_tls_free(struct connection *connection)

@@ -16,14 +16,14 @@ void locus_redis_tls_stop(struct locus_redis *redis)
     (void)redis;
 }
 
-bool locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
-                            struct connection *connection, uint64_t deadline_ns)
+int locus_redis_tls_secure(struct locus_redis *redis, const struct node *node,
+                           struct connection *connection, uint64_t deadline_ns)
 {
     (void)redis;
     (void)node;
     (void)connection;
     (void)deadline_ns;
-    return false;
+    return LOCUS_ENOTSUP;
 }
 
 void locus_redis_tls_free(struct connection *connection)

@@ -151,16 +151,16 @@ END_TEST
 START_TEST(a_certificate_of_an_unknown_authority_is_refused)
 {
     trust("right.key"); /* no certificate in it */
-    ck_assert_int_eq(try_at("rediss", "localhost", server.port), LOCUS_EIO);
+    ck_assert_int_eq(try_at("rediss", "localhost", server.port), LOCUS_EREFUSED);
     ck_assert_msg(strstr(words, "certificate") != NULL, "%s", words);
 }
 END_TEST
 
 START_TEST(a_certificate_for_another_name_is_refused)
 {
-    ck_assert_int_eq(try_at("rediss", "localhost", stranger.port), LOCUS_EIO);
+    ck_assert_int_eq(try_at("rediss", "localhost", stranger.port), LOCUS_EREFUSED);
     ck_assert_msg(strstr(words, "mismatch") != NULL, "%s", words);
-    ck_assert_int_eq(try_at("rediss", "127.0.0.1", stranger.port), LOCUS_EIO);
+    ck_assert_int_eq(try_at("rediss", "127.0.0.1", stranger.port), LOCUS_EREFUSED);
     ck_assert_msg(strstr(words, "mismatch") != NULL, "%s", words);
     ck_assert_int_eq(try_at("rediss", "127.0.0.2", stranger.port), LOCUS_EIO);
 }
