@@ -283,8 +283,11 @@ static bool add_run(struct runs *runs, struct run run)
 static bool seal(struct sorter *sorter)
 {
     const struct runs *chunks = &sorter->chunks;
-    struct numbered_record *records = take_stage(sorter);
 
+    if (sorter->staged == 0) {
+        return true;
+    }
+    struct numbered_record *records = take_stage(sorter);
     if (records == NULL) {
         return no_memory();
     }
@@ -505,7 +508,7 @@ static bool spill(struct sorter *sorter)
 /* Room in the stage for one more. */
 static bool make_room(struct sorter *sorter)
 {
-    if (sorter->stage != NULL && !seal(sorter)) {
+    if (!seal(sorter)) {
         return false;
     }
     if (sorter->chunks.count == sorter->chunks_max && !spill(sorter)) {
@@ -586,7 +589,7 @@ bool sorter_finish(struct sorter *sorter)
 {
     size_t fan_in = sorter->capacity / MERGE_BUFFER_MIN;
 
-    if (sorter->staged > 0 && !seal(sorter)) {
+    if (!seal(sorter)) {
         return false;
     }
     free_stage(sorter);

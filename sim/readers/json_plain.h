@@ -25,14 +25,14 @@ struct json_key {
     uint8_t place; /* in the values; several keys may share one */
 };
 
-#define JSON_KEY(name, at)                                               \
-    {                                                                    \
-        .key = {.text = (name), .length = sizeof(name) - 1}, .place = at \
+#define JSON_KEY(name, at)                                                 \
+    {                                                                      \
+        .key = {.text = (name), .length = sizeof(name) - 1}, .place = (at) \
     }
-#define JSON_INNER(of, name, at)                                         \
-    {                                                                    \
-        .outer = {.text = (of), .length = sizeof(of) - 1},               \
-        .key = {.text = (name), .length = sizeof(name) - 1}, .place = at \
+#define JSON_INNER(of, name, at)                                           \
+    {                                                                      \
+        .outer = {.text = (of), .length = sizeof(of) - 1},                 \
+        .key = {.text = (name), .length = sizeof(name) - 1}, .place = (at) \
     }
 
 /* Fills values, all count of them. False when the line is not plain, or says one of them
