@@ -204,8 +204,10 @@ struct locus_service_config {
     /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts soft_entries
      * at two thirds of it, rounded up. 0: as the rules say. */
     uint32_t max_entries;
-    uint32_t
-        expected_entries; /* room made at once, so that no growth happens below it */
+    /* Room made at once, so that no growth happens below it. Maps of millions gain from huge
+     * pages, which are the allocator's: glibc 2.35 and later gives them to a program started
+     * with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where the system has them. */
+    uint32_t expected_entries;
     /* Percent of the map's slots in use before it grows, 20..85. 0: 35 while the map is
      * below 1 MiB, then 60. 80 needs at most 24 bytes per IPv4 destination. */
     uint32_t map_load_percent;
