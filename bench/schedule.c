@@ -193,7 +193,7 @@ static void find_round(struct contender *k, double seconds, size_t destinations)
         uint64_t start = cpu_ns();
         k->design->run(k->self, &k->load, k->round, false);
         double taken = (double)(cpu_ns() - start) * 1e-9;
-        if (k->round >= 1u << 26 || taken >= 20 * seconds ||
+        if (k->round >= 1u << 26 || taken >= 10 * seconds ||
             (taken >= seconds && k->round >= destinations / 16)) {
             return;
         }

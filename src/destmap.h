@@ -174,7 +174,8 @@ struct destmap_walk {
 typedef bool destmap_visit_fn(void *arg, struct dest *dest);
 
 /* Visits entries until the walk is finished or budget slots were looked at; returns how
- * many were. Segments that the walk emptied give their memory back. */
+ * many were. One that is taken out counts twice. Segments that the walk emptied give their
+ * memory back, and count once more for it. */
 size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
                           destmap_visit_fn *visit, void *arg);
 

@@ -20,7 +20,7 @@
 #define LOCUS_LOCALITY_H
 
 #include "destmap.h"
-#include "service.h"
+#include "select.h"
 
 enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 
@@ -70,6 +70,24 @@ static inline uint32_t dest_server(const struct dest *dest)
 static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
 {
     return (int64_t)(uint32_t)(tick32(svc) - since);
+}
+
+/* What nearly every pick comes to: the server that a destination has serves it. Does not ask
+ * whether it was purged: then its divisor is 0. */
+static inline bool serves_easily(const struct locus_service *svc, uint32_t server)
+{
+    const struct server *s = &svc->servers[server];
+
+    return s->load.divisor != 0 && !should_spill(svc, s);
+}
+
+static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest,
+                                    uint32_t server, struct locus_pick *pick)
+{
+    dest->lastuse = tick32(svc);
+    svc->stats.hits++;
+    pick->why |= LOCUS_WHY_HIT;
+    return server;
 }
 
 /* Remembers a new destination, if the rules and memory have room for it; says so in

@@ -11,6 +11,7 @@
 #define TICK_NS_DEFAULT 1000000u
 #define EXPIRATION_NS_DEFAULT (24 * 3600 * INT64_C(1000000000))
 #define EXPIRATION_NS_MAX (INT64_C(1) << 62)
+#define NEAR_BYTES (1 << 20) /* a map that the second cache holds: nothing to fetch */
 
 /* ---- memory ---- */
 
@@ -322,7 +323,8 @@ size_t locus_connect_batch(struct locus_service *svc,
                            uint32_t *servers)
 {
     enum { AHEAD = 16 };
-    size_t fetched = svc->locality != NULL ? 0 : count;
+    bool fetch = svc->locality != NULL && svc->locality->map.bytes > NEAR_BYTES;
+    size_t fetched = fetch ? 0 : count;
     struct locus_pick pick;
     size_t bound = 0;
 

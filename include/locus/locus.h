@@ -224,8 +224,10 @@ struct locus_service_config {
     /* Bound on destinations, 1..2^27, overrides rules->max_entries and puts soft_entries
      * at two thirds of it, rounded up. 0: as the rules say. */
     uint32_t max_entries;
-    uint32_t
-        expected_entries; /* room made at once, so that no growth happens below it */
+    /* Room made at once, so that no growth happens below it. Maps of millions gain from huge
+     * pages, which are the allocator's: glibc 2.35 and later gives them to a program started
+     * with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where the system has them. */
+    uint32_t expected_entries;
     /* Percent of the map's slots in use before it grows, 20..85. 0: 35 while the map is
      * below 1 MiB, then 60. 80 needs at most 24 bytes per IPv4 destination. */
     uint32_t map_load_percent;
@@ -416,10 +418,10 @@ LOCUS_API int locus_conn_unbind(struct locus_service *svc, uint32_t server,
 
 /*
  * Does what is due by now: collects expired destinations, looks through the trash, purges
- * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound),
- * so that the caller chooses the pause: 10,000 take about 100 microseconds. Returns
- * true when nothing that was due is left. Slices with no event in between
- * do together what one call does.
+ * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound;
+ * one that is taken out counts twice), so that the caller chooses the pause: 10,000 take
+ * some 60 to 100 microseconds. Returns true when nothing that was due is left. Slices with
+ * no event in between do together what one call does.
  */
 LOCUS_API bool locus_tick(struct locus_service *svc, uint64_t now_ns, size_t budget);
 /* When locus_tick() has something to do next; a time already past while work is left over;

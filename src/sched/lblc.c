@@ -54,15 +54,6 @@ static void move(struct locus_service *svc, struct dest *dest, uint32_t server,
     pick->why |= LOCUS_WHY_MOVED;
 }
 
-static inline uint32_t hit(struct locus_service *svc, struct dest *dest,
-                           struct locus_pick *pick)
-{
-    dest->lastuse = tick32(svc);
-    svc->stats.hits++;
-    pick->why |= LOCUS_WHY_HIT;
-    return dest_server(dest);
-}
-
 /* When the destination is new (dest is NULL), or its server may not be the one to serve. */
 static NOINLINE uint32_t schedule_other(struct locus_service *svc,
                                         const union locus_key *key, uint64_t hash,
@@ -75,7 +66,7 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
     if (dest != NULL) {
         uint32_t why = objection(svc, &svc->servers[dest_server(dest)]);
         if (why == 0) {
-            return hit(svc, dest, pick);
+            return locality_hit(svc, dest, dest_server(dest), pick);
         }
         if (svc->rules.lastuse_on_failure) {
             dest->lastuse = tick32(svc);
@@ -104,11 +95,8 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     uint64_t hash = destmap_hash(&loc->map, &request->dst);
     struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
 
-    if (dest != NULL) {
-        const struct server *server = &svc->servers[dest_server(dest)];
-        if (LIKELY(server->load.divisor != 0 && !should_spill(svc, server))) {
-            return hit(svc, dest, pick);
-        }
+    if (LIKELY(dest != NULL && serves_easily(svc, dest_server(dest)))) {
+        return locality_hit(svc, dest, dest_server(dest), pick);
     }
     return schedule_other(svc, &request->dst, hash, dest, pick);
 }

@@ -153,15 +153,31 @@ static uint32_t schedule_known(struct locus_service *svc, struct dest *dest,
     }
     uint32_t server = pick_member(svc, dest, pick);
     if (server != LOCUS_NO_SERVER) {
-        dest->lastuse = tick32(svc);
-        svc->stats.hits++;
-        pick->why |= LOCUS_WHY_HIT;
-        return server;
+        return locality_hit(svc, dest, server, pick);
     }
     server = locus_least_loaded(svc);
     if (server != LOCUS_NO_SERVER) {
         dest->lastuse = tick32(svc);
         add_member(svc, dest, server, pick);
+    }
+    return server;
+}
+
+/* All but the simplest case: a set, or a server that may not serve, or none (dest is NULL). */
+static NOINLINE uint32_t schedule_other(struct locus_service *svc,
+                                        const union locus_key *key, uint64_t hash,
+                                        struct dest *dest, struct locus_pick *pick)
+{
+    if (dest != NULL && svc->rules.purge_removed && !locus_dest_purge(svc, dest)) {
+        locus_locality_forget(svc, dest);
+        dest = NULL;
+    }
+    if (dest != NULL) {
+        return schedule_known(svc, dest, pick);
+    }
+    uint32_t server = locus_least_loaded(svc);
+    if (server != LOCUS_NO_SERVER) {
+        locus_locality_add(svc, key, hash, server, pick);
     }
     return server;
 }
@@ -173,18 +189,11 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     uint64_t hash = destmap_hash(&loc->map, &request->dst);
     struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
 
-    if (dest != NULL && svc->rules.purge_removed && !locus_dest_purge(svc, dest)) {
-        locus_locality_forget(svc, dest);
-        dest = NULL;
+    if (LIKELY(dest != NULL && !dest_is_set(dest) &&
+               serves_easily(svc, dest_server(dest)))) {
+        return locality_hit(svc, dest, dest_server(dest), pick);
     }
-    if (dest != NULL) {
-        return schedule_known(svc, dest, pick);
-    }
-    uint32_t server = locus_least_loaded(svc);
-    if (server != LOCUS_NO_SERVER) {
-        locus_locality_add(svc, &request->dst, hash, server, pick);
-    }
-    return server;
+    return schedule_other(svc, &request->dst, hash, dest, pick);
 }
 
 const struct sched_ops locus_sched_lblcr = {

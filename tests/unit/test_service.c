@@ -483,6 +483,51 @@ START_TEST(a_batch_of_nothing_binds_nothing)
 }
 END_TEST
 
+static struct locus_service *create_unbounded(enum locus_family family)
+{
+    struct locus_service_config config = {
+        .scheduler = "lblc", .family = family, .rules = locus_rules_find("article")};
+    struct locus_service *svc = NULL;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    for (uint32_t i = 1; i <= 5; i++) {
+        add(svc, i, 1000 * i);
+    }
+    return svc;
+}
+
+/* So large that batches fetch its memory ahead; every destination comes up twice. */
+START_TEST(batches_decide_as_one_by_one_in_a_large_map)
+{
+    enum { DESTINATIONS = 60000, BATCH = 100 };
+    enum locus_family family = _i == 0 ? LOCUS_IPV4 : LOCUS_IPV6;
+    struct locus_service *batched = create_unbounded(family);
+    struct locus_service *single = create_unbounded(family);
+    struct locus_request requests[BATCH];
+    uint32_t servers[BATCH];
+    memset(requests, 0, sizeof(requests));
+    for (uint32_t at = 0; at < 2 * DESTINATIONS; at += BATCH) {
+        for (uint32_t i = 0; i < BATCH; i++) {
+            requests[i].dst.ipv4 = (at + i) % DESTINATIONS * 2654435761u;
+        }
+        ck_assert_uint_eq(
+            locus_connect_batch(batched, requests, BATCH, at, LOCUS_ACTIVE, servers),
+            BATCH);
+        for (uint32_t i = 0; i < BATCH; i++) {
+            struct locus_pick pick;
+            ck_assert_int_eq(
+                locus_connect(single, &requests[i], at, LOCUS_ACTIVE, &pick), LOCUS_OK);
+            ck_assert_uint_eq(pick.server, servers[i]);
+        }
+    }
+    struct locus_service_stats stats;
+    locus_service_get_stats(batched, &stats);
+    ck_assert_uint_eq(stats.destinations, DESTINATIONS);
+    ck_assert_uint_gt(stats.map_bytes, 1u << 20);
+    locus_service_destroy(batched);
+    locus_service_destroy(single);
+}
+END_TEST
+
 /* ---- destinations ---------------------------------------------------------------- */
 
 START_TEST(destinations_that_differ_in_one_bit_are_different)
@@ -625,6 +670,7 @@ int main(void)
     tcase_add_test(tcase, no_count_goes_below_zero);
     tcase_add_test(tcase, a_refusal_names_nobody_and_says_so);
     tcase_add_test(tcase, a_batch_of_nothing_binds_nothing);
+    tcase_add_loop_test(tcase, batches_decide_as_one_by_one_in_a_large_map, 0, 2);
     tcase_add_test(tcase, destinations_that_differ_in_one_bit_are_different);
     tcase_add_test(tcase, looking_at_a_destination_renews_nothing);
     tcase_add_test(tcase, expirations_are_rounded_down_to_ticks);
