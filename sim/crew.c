@@ -156,11 +156,16 @@ static int read_all(struct ring *ring, struct arrival_source *source, struct pla
             progress(progress_arg, source->counts.arrivals);
         }
     }
-    if (plan_rest(plan, wait_for_room(ring)) != LOCUS_OK) {
-        return no_memory();
+    for (;;) {
+        struct arrival_batch *rest = wait_for_room(ring);
+        if (plan_rest(plan, rest) != LOCUS_OK) {
+            return no_memory();
+        }
+        if (rest->departure_count == 0) {
+            return 0;
+        }
+        publish(ring, false);
     }
-    publish(ring, false);
-    return 0;
 }
 
 int crew_run(struct arrival_source *source, struct crew_member *members, size_t count,
