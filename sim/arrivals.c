@@ -368,8 +368,12 @@ static int count_all(struct arrival_source *source, struct plan *plan,
     if (got < 0) {
         return -2;
     }
-    return plan_rest(plan, batch) == LOCUS_OK && count_batch(levels, batch, peak) ? 0
-                                                                                  : -1;
+    do {
+        if (plan_rest(plan, batch) != LOCUS_OK || !count_batch(levels, batch, peak)) {
+            return -1;
+        }
+    } while (batch->departure_count > 0);
+    return 0;
 }
 
 int64_t arrivals_concurrency(struct arrival_source *source, uint64_t part_ppm,

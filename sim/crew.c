@@ -163,15 +163,19 @@ static int read_all(struct ring *ring, struct arrival_source *source, struct pla
             progress(progress_arg, source->counts.arrivals);
         }
     }
-    struct arrival_batch *slot = wait_for_room(ring);
-    if (slot == NULL) {
-        return 0;
+    for (;;) {
+        struct arrival_batch *rest = wait_for_room(ring);
+        if (rest == NULL) {
+            return 0;
+        }
+        if (plan_rest(plan, rest) != LOCUS_OK) {
+            return no_memory();
+        }
+        if (rest->departure_count == 0) {
+            return 0;
+        }
+        publish(ring, false);
     }
-    if (plan_rest(plan, slot) != LOCUS_OK) {
-        return no_memory();
-    }
-    publish(ring, false);
-    return 0;
 }
 
 int crew_run(struct arrival_source *source, struct crew_member *members, size_t count,

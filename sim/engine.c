@@ -24,7 +24,7 @@ struct found {
     uint32_t handle;
 };
 
-enum { NOT_OPEN = UINT32_MAX };
+#define NOT_OPEN UINT32_MAX
 
 struct engine {
     struct engine_config config;

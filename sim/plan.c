@@ -162,7 +162,18 @@ int plan_batch(struct plan *plan, struct arrival_batch *batch)
 
 int plan_rest(struct plan *plan, struct arrival_batch *batch)
 {
+    struct departure d;
+
     batch->count = 0;
-    return collect(plan, batch, UINT64_MAX) && finish(plan, batch) ? LOCUS_OK
-                                                                   : LOCUS_ENOMEM;
+    batch->departure_count = 0;
+    batch->slot_count = plan->slot_count;
+    if (batch->departure_capacity == 0 && !grow(batch)) {
+        return LOCUS_ENOMEM;
+    }
+    while (batch->departure_count < batch->departure_capacity &&
+           departures_pop(&plan->queue, UINT64_MAX, &d)) {
+        batch->departures[batch->departure_count++] =
+            (struct timed){d.at_ns, d.payload};
+    }
+    return LOCUS_OK;
 }

@@ -5,7 +5,7 @@
  * batch of arrivals come the departures up to its last one, in order.
  *
  *     plan_batch(&plan, batch)     for each batch of arrivals
- *     plan_rest(&plan, batch)      what departs after the last of them
+ *     plan_rest(&plan, batch)      what departs after the last of them, until that is none
  */
 #ifndef LOCUS_SIM_PLAN_H
 #define LOCUS_SIM_PLAN_H
@@ -57,7 +57,8 @@ void plan_fini(struct plan *plan);
 /* Gives batch->arrivals their slots and makes batch->departures, which the caller frees.
  * LOCUS_OK or LOCUS_ENOMEM. */
 int plan_batch(struct plan *plan, struct arrival_batch *batch);
-/* The same with no arrivals and all departures that are left. */
+/* The same with no arrivals and some of the departures that are left, so that memory is that
+ * of a batch; without departures when there are none. */
 int plan_rest(struct plan *plan, struct arrival_batch *batch);
 
 #endif

@@ -108,8 +108,10 @@ START_TEST(everybody_departs_in_time_and_keeps_a_slot_until_then)
         ck_assert_int_eq(plan_batch(&plan, &batch), 0);
         check_departures(&open, &batch, i);
     }
-    ck_assert_int_eq(plan_rest(&plan, &batch), 0);
-    check_departures(&open, &batch, ARRIVALS);
+    do {
+        ck_assert_int_eq(plan_rest(&plan, &batch), 0);
+        check_departures(&open, &batch, ARRIVALS);
+    } while (batch.departure_count > 0);
     ck_assert(open.agreed);
     ck_assert_uint_eq(open.left, ARRIVALS);
     free(batch.departures);
