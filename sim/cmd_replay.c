@@ -454,6 +454,7 @@ static int report_policy(struct replay *replay, size_t i)
 
     p->name = replay->policies[i].text;
     p->has_map = policy_has_map(&replay->policies[i]);
+    p->hashes_clients = policy_hashes_clients(&replay->policies[i]);
     p->recorder = r;
     p->phase_count = r->phase_count;
     p->phases = calloc(r->phase_count, sizeof(*p->phases));

@@ -79,3 +79,8 @@ bool policy_has_map(const struct policy *policy)
 {
     return strncmp(policy->scheduler, "lblc", 4) == 0;
 }
+
+bool policy_hashes_clients(const struct policy *policy)
+{
+    return strcmp(policy->scheduler, "sh") == 0 || strcmp(policy->scheduler, "mh") == 0;
+}

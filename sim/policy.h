@@ -58,5 +58,7 @@ bool policy_parse(const char *text, size_t length, struct policy *out);
 const char *policy_name(size_t index, const char **about);
 /* lblc and lblcr keep a map. */
 bool policy_has_map(const struct policy *policy);
+/* sh and mh go by the client. */
+bool policy_hashes_clients(const struct policy *policy);
 
 #endif

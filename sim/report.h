@@ -23,6 +23,7 @@
 struct policy_report {
     const char *name;
     bool has_map;
+    bool hashes_clients;
     struct figures total;
     struct figures *phases; /* phase_count */
     size_t phase_count;

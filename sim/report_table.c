@@ -177,6 +177,16 @@ static void print_trace(FILE *out, const struct report *report)
             report->interrupted ? ", INTERRUPTED" : "");
 }
 
+static bool any_hashes_clients(const struct report *report)
+{
+    for (size_t i = 0; i < report->policy_count; i++) {
+        if (report->policies[i].hashes_clients) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void print_assumptions(FILE *out, const struct report *report)
 {
     static const char *const protocols[] = {"TCP connections", "UDP flows",
@@ -207,6 +217,11 @@ static void print_assumptions(FILE *out, const struct report *report)
     }
     if (report->trace->timeless) {
         fprintf(out, "         no times in the trace: arrivals at an even rate\n");
+    }
+    if (report->trace->clients == 0 && report->trace->records > 0 &&
+        any_hashes_clients(report)) {
+        fprintf(out, "         no clients in the trace: sh and mh, which go by them, "
+                     "see one\n");
     }
 }
 
