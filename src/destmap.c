@@ -168,10 +168,10 @@ static struct dest *free_slot(const struct destmap *map, unsigned char *slots,
     return NULL;
 }
 
-/* Copies the entries of a segment whose hash bit is as wanted (bit 64: all of them). */
+/* Copies the entries of a segment to new slots: those with the hash bit in mask to the
+ * second, the others to the first. */
 static bool copy_entries(const struct destmap *map, const struct segment *from,
-                         unsigned char *slots, uint32_t slot_count, unsigned bit,
-                         bool wanted)
+                         struct segment to[2], uint64_t mask)
 {
     size_t in_all = slots_in_all(from->slot_count);
 
@@ -181,34 +181,41 @@ static bool copy_entries(const struct destmap *map, const struct segment *from,
             continue;
         }
         uint64_t hash = dest_hash(map, dest);
-        if (bit < 64 && (hash >> (63 - bit) & 1) != wanted) {
-            continue;
-        }
-        struct dest *to = free_slot(map, slots, slot_count, hash);
-        if (to == NULL) {
+        const struct segment *half = &to[(hash & mask) != 0];
+        struct dest *copy = free_slot(map, half->slots, half->slot_count, hash);
+        if (copy == NULL) {
             return false;
         }
-        memcpy(to, dest, dest_size(map->wide));
+        memcpy(copy, dest, dest_size(map->wide));
     }
     return true;
 }
 
 /*
- * New slots for a segment's entries (or for those with that hash bit): slot_count of them,
- * or more if a cluster happens to run into the end. NULL: no memory.
+ * New slots for the entries of a segment: count segments of them, 1 or 2, as many slots as
+ * each says, or more if a cluster happens to run into the end. false: no memory.
  */
-static unsigned char *rebuilt(struct destmap *map, const struct segment *from,
-                              uint32_t *slot_count, unsigned bit, bool wanted)
+static bool rebuild(struct destmap *map, const struct segment *from,
+                    struct segment to[2], unsigned count, uint64_t mask)
 {
     for (int attempt = 0; attempt < 8; attempt++) {
-        unsigned char *slots = make_slots(map, *slot_count);
-        if (slots == NULL || copy_entries(map, from, slots, *slot_count, bit, wanted)) {
-            return slots;
+        bool made = true;
+        for (unsigned i = 0; i < count; i++) {
+            to[i].slots = make_slots(map, to[i].slot_count);
+            made = made && to[i].slots != NULL;
         }
-        free_slots(map, slots, *slot_count);
-        *slot_count += *slot_count / 8 + 1;
+        if (made && copy_entries(map, from, to, mask)) {
+            return true;
+        }
+        for (unsigned i = 0; i < count; i++) {
+            free_slots(map, to[i].slots, to[i].slot_count);
+            to[i].slot_count += to[i].slot_count / 8 + 1;
+        }
+        if (!made) {
+            return false;
+        }
     }
-    return NULL;
+    return false;
 }
 
 /* Writes a segment to all its places; the count belongs to the first of them. */
@@ -222,16 +229,14 @@ static void set_places(struct destmap *map, uint64_t first, uint64_t count,
 
 static bool resize(struct destmap *map, uint64_t first, uint32_t slot_count)
 {
-    struct segment segment = map->directory[first];
-    unsigned char *slots = rebuilt(map, &segment, &slot_count, 64, false);
+    struct segment old = map->directory[first], made[2] = {old};
 
-    if (slots == NULL) {
+    made[0].slot_count = slot_count;
+    if (!rebuild(map, &old, made, 1, 0)) {
         return false;
     }
-    free_slots(map, segment.slots, segment.slot_count);
-    segment.slots = slots;
-    segment.slot_count = slot_count;
-    set_places(map, first, places(map, first), &segment);
+    free_slots(map, old.slots, old.slot_count);
+    set_places(map, first, places(map, first), &made[0]);
     return true;
 }
 
@@ -258,15 +263,15 @@ static bool double_directory(struct destmap *map)
     return true;
 }
 
-static uint32_t count_bit(const struct destmap *map, const struct segment *segment,
-                          unsigned bit)
+static uint32_t count_masked(const struct destmap *map, const struct segment *segment,
+                             uint64_t mask)
 {
     size_t in_all = slots_in_all(segment->slot_count);
     uint32_t count = 0;
 
     for (size_t i = 0; i < in_all; i++) {
         const struct dest *dest = slot_at(map, segment->slots, i);
-        count += dest->ref != 0 && (dest_hash(map, dest) >> (63 - bit) & 1);
+        count += dest->ref != 0 && (dest_hash(map, dest) & mask) != 0;
     }
     return count;
 }
@@ -279,24 +284,22 @@ static bool split(struct destmap *map, uint64_t hash)
     }
     uint64_t first = home_place(map, hash);
     uint64_t half = places(map, first) / 2;
-    struct segment old = map->directory[first];
-    struct segment high = {.depth = (uint8_t)(old.depth + 1)};
-    struct segment low = high;
+    struct segment old = map->directory[first], made[2];
+    uint64_t mask = (uint64_t)1 << (63 - old.depth);
 
-    high.used = (uint16_t)count_bit(map, &old, old.depth);
-    low.used = (uint16_t)(old.used - high.used);
-    low.slot_count = slots_for(map, low.used);
-    high.slot_count = slots_for(map, high.used);
-    low.slots = rebuilt(map, &old, &low.slot_count, old.depth, false);
-    high.slots = rebuilt(map, &old, &high.slot_count, old.depth, true);
-    if (low.slots == NULL || high.slots == NULL) {
-        free_slots(map, low.slots, low.slot_count);
-        free_slots(map, high.slots, high.slot_count);
+    memset(made, 0, sizeof(made));
+    made[1].used = (uint16_t)count_masked(map, &old, mask);
+    made[0].used = (uint16_t)(old.used - made[1].used);
+    for (int i = 0; i < 2; i++) {
+        made[i].depth = (uint8_t)(old.depth + 1);
+        made[i].slot_count = slots_for(map, made[i].used);
+    }
+    if (!rebuild(map, &old, made, 2, mask)) {
         return false;
     }
     free_slots(map, old.slots, old.slot_count);
-    set_places(map, first, half, &low);
-    set_places(map, first + half, half, &high);
+    set_places(map, first, half, &made[0]);
+    set_places(map, first + half, half, &made[1]);
     return true;
 }
 
