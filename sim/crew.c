@@ -83,7 +83,7 @@ static void *work(void *arg)
         batch_done(worker);
     }
     if (member->status == LOCUS_OK) {
-        engine_finish(member->engine);
+        member->status = engine_finish(member->engine);
     }
     member->cpu_ns = thread_cpu_ns();
     return NULL;

@@ -524,13 +524,14 @@ int engine_run(struct engine *engine, const struct arrival_batch *batch)
     return status == LOCUS_OK ? run_rest(engine) : status;
 }
 
-void engine_finish(struct engine *engine)
+int engine_finish(struct engine *engine)
 {
     sample_map(engine);
     recorder_flush(&engine->recorder, engine->recorder.now_ns);
     if (engine->config.interval != NULL) {
         engine->config.interval(engine->config.interval_arg, engine, engine->last_ns);
     }
+    return LOCUS_OK;
 }
 
 /* ---- beginning and end ----------------------------------------------------------- */

@@ -61,7 +61,7 @@ enum { TCPFIN_DEFAULT_S = 120, UDP_DEFAULT_S = 300 };
 int engine_create(const struct engine_config *config, struct engine **out);
 void engine_destroy(struct engine *engine);
 int engine_run(struct engine *engine, const struct arrival_batch *batch);
-void engine_finish(struct engine *engine);
+int engine_finish(struct engine *engine);
 
 const struct recorder *engine_recorder(const struct engine *engine);
 const struct engine_config *engine_settings(const struct engine *engine);

@@ -92,7 +92,7 @@ static struct figures end(struct engine *engine)
         ck_assert_int_eq(plan_rest(&plan, &batch), 0);
         ck_assert_int_eq(engine_run(engine, &batch), 0);
     } while (batch.departure_count > 0);
-    engine_finish(engine);
+    ck_assert_int_eq(engine_finish(engine), 0);
     recorder_figures(engine_recorder(engine), SIZE_MAX, &f);
     return f;
 }
