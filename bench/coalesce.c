@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locus-bench-coalesce: picks of a Redis pool, one round trip each against all threads'
+ * picks of a Redis pool, one round trip each against all threads'
  * picks together, interleaved in one run. Besides picks per second it shows what a pick
  * costs in CPU time, of this process and of the redis-server, which is what a busy machine
  * does not blur.
@@ -23,6 +23,7 @@
 #include <locus/pool.h>
 
 #include "measure.h"
+#include "programs.h"
 
 enum { THREADS_MAX = 256, ROUNDS_MAX = 64, MEMBERS = 16, LATENCIES = 20000 };
 
@@ -62,7 +63,7 @@ static _Atomic bool stop;
 
 static void die(const char *what, const char *why)
 {
-    fprintf(stderr, "locus-bench-coalesce: %s: %s\n", what, why);
+    fprintf(stderr, "locus-bench coalesce: %s: %s\n", what, why);
     exit(1);
 }
 
@@ -294,7 +295,7 @@ static void usage(FILE *out)
 {
     fprintf(
         out,
-        "usage: locus-bench-coalesce [options] [THREADS...]\n\n"
+        "usage: locus-bench coalesce [options] [THREADS...]\n\n"
         "Times picks of a Redis pool, each a round trip of its own or all threads' "
         "together,\n"
         "for 1, 8 and 64 threads, or those given. Starts a redis-server of its own.\n\n"
@@ -303,7 +304,7 @@ static void usage(FILE *out)
         "  --seconds S    per design and round (0.5)\n");
 }
 
-int main(int argc, char **argv)
+int bench_coalesce(int argc, char **argv)
 {
     static const struct option table[] = {
         {"uri", required_argument, NULL, 'u'},

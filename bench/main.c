@@ -9,6 +9,7 @@
 #include "map.h"
 #include "measure.h"
 #include "pauses.h"
+#include "programs.h"
 #include "schedule.h"
 
 enum { SIZES_MAX = 16, SLICE_SLOTS = 10000 };
@@ -142,10 +143,27 @@ static const struct subject subjects[] = {
 
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
+/* Asked for alone, by their names, with what comes behind them. */
+static const struct program {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} programs[] = {
+    {"replay", bench_replay, "the whole command over a generated trace"},
+    {"parse", bench_parse, "how fast logs are read, beside wc and gzip"},
+#ifdef HAVE_REDIS
+    {"pool", bench_pool, "picks of a shared pool: by hand, by script, many a call"},
+    {"coalesce", bench_coalesce, "picks of many threads: alone and together"},
+#endif
+};
+
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+
 static void usage(FILE *out)
 {
     fprintf(out,
-            "usage: locus-bench [WHAT]... [options]\n\n"
+            "usage: locus-bench [WHAT]... [options]\n"
+            "       locus-bench PROGRAM [options of its own]\n\n"
             "Times locus beside a stock uthash design, a kernel-like one with 1,024 "
             "chains and\nthe floor (one cache line, no rules), which must decide "
             "alike. WHAT, all by default:\n\n");
@@ -162,7 +180,11 @@ static void usage(FILE *out)
             "  --json              one object per line\n"
             "  --markdown          tables as the README has them\n"
             "  --help              this text\n\n"
-            "With GLIBC_TUNABLES=glibc.malloc.hugetlb=1 the maps lie on huge pages.\n");
+            "With GLIBC_TUNABLES=glibc.malloc.hugetlb=1 the maps lie on huge pages.\n\n"
+            "PROGRAM, which has its own --help:\n\n");
+    for (int i = 0; i < PROGRAMS; i++) {
+        fprintf(out, "  %-19s %s\n", programs[i].name, programs[i].about);
+    }
 }
 
 static _Noreturn void refuse(const char *what, const char *text)
@@ -273,7 +295,8 @@ static bool wanted(const char *name, int argc, char **argv)
     return optind == argc;
 }
 
-int main(int argc, char **argv)
+/* What is measured by default, and by its sizes. */
+static bool run_subjects(int argc, char **argv)
 {
     struct options o = parse(argc, argv);
     bool ok = true, in_table = false;
@@ -296,5 +319,15 @@ int main(int argc, char **argv)
     if (!ok) {
         fprintf(stderr, "locus-bench: the designs did not decide alike\n");
     }
-    return ok ? 0 : 1;
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < PROGRAMS && argc > 1; i++) {
+        if (strcmp(argv[1], programs[i].name) == 0) {
+            return programs[i].run(argc - 1, argv + 1);
+        }
+    }
+    return run_subjects(argc, argv) ? 0 : 1;
 }

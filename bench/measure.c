@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "measure.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,4 +120,22 @@ void print_record(enum format format, bool first, const char *what, const char *
                fields[i].value);
     }
     printf("\n");
+}
+
+const char *built_locus(void)
+{
+    static const char beside[] = "/../sim/locus";
+    static char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(beside));
+
+    while (length > 0 && path[length - 1] != '/') {
+        length--;
+    }
+    if (length > 0) {
+        memcpy(path + length - 1, beside, sizeof(beside));
+        if (access(path, X_OK) == 0) {
+            return path;
+        }
+    }
+    return "locus";
 }

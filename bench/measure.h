@@ -25,6 +25,9 @@ double samples_quantile(struct samples *samples, double quantile);
 
 void print_machine_line(void);
 
+/* The locus command of the same build, else the one in the PATH. */
+const char *built_locus(void);
+
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 
 struct field {

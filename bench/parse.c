@@ -6,8 +6,6 @@
  * second of CPU time, the kernel's share included; rounds go through all of them in turn, so
  * that what else happens on the machine hits all alike.
  */
-#include "parse.h"
-
 #include <fcntl.h>
 #include <getopt.h>
 #include <spawn.h>
@@ -21,6 +19,7 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "programs.h"
 
 extern char **environ;
 
@@ -69,7 +68,7 @@ static int run(char *const argv[], const char *stdout_path, double *cpu_s)
     int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed != 0 || wait4(child, &status, 0, &usage) != child) {
-        fprintf(stderr, "locus-bench-parse: cannot run %s\n", argv[0]);
+        fprintf(stderr, "locus-bench parse: cannot run %s\n", argv[0]);
         return -1;
     }
     if (cpu_s != NULL) {
@@ -103,7 +102,7 @@ static bool add_log(struct settings *s, const char *name, const char *path,
     struct stat st;
 
     if (s->log_count == LOGS_MAX || strlen(path) >= PATH_BYTES) {
-        fprintf(stderr, "locus-bench-parse: too many logs or too long a path\n");
+        fprintf(stderr, "locus-bench parse: too many logs or too long a path\n");
         return false;
     }
     struct log *log = &s->logs[s->log_count];
@@ -113,7 +112,7 @@ static bool add_log(struct settings *s, const char *name, const char *path,
              s->log_count);
     log->format = format;
     if (stat(path, &st) != 0 || st.st_size == 0) {
-        fprintf(stderr, "locus-bench-parse: %s cannot be read or is empty\n", path);
+        fprintf(stderr, "locus-bench parse: %s cannot be read or is empty\n", path);
         return false;
     }
     log->megabytes = (double)st.st_size / 1e6;
@@ -157,7 +156,7 @@ static bool measure(const struct settings *s, struct log *log, enum kind kind)
                                                 : formats,
                            "/dev/null", &cpu_s);
     if (status != 0) {
-        fprintf(stderr, "locus-bench-parse: %s of %s: exit status %d\n",
+        fprintf(stderr, "locus-bench parse: %s of %s: exit status %d\n",
                 kind_names[kind], log->name, status);
         return false;
     }
@@ -230,11 +229,11 @@ static int measure_all(struct settings *s, char **files)
 
 static void usage(FILE *out)
 {
-    fprintf(out, "usage: locus-bench-parse [options] [LOG...]\n\n"
+    fprintf(out, "usage: locus-bench parse [options] [LOG...]\n\n"
                  "MB of plain log per second of CPU time that 'locus inspect --brief' "
                  "reads, beside\n'wc -l' and 'gzip -dc'. Without logs, it makes one of "
                  "each format.\n\n"
-                 "  --locus PATH     the command (locus)\n"
+                 "  --locus PATH     the command (as built beside this)\n"
                  "  --format NAME    of the given logs (found by looking)\n"
                  "  --records N      in each log that is made (1000000)\n"
                  "  --rounds N       (5)\n");
@@ -250,7 +249,6 @@ static int parse_options(struct settings *s, int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     int option;
 
-    optind = 1;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'l') {
             s->locus = optarg;
@@ -266,7 +264,7 @@ static int parse_options(struct settings *s, int argc, char **argv)
         }
     }
     if (s->rounds < 1 || s->rounds > SAMPLES_MAX) {
-        fprintf(stderr, "locus-bench-parse: --rounds: expected 1 to %d\n", SAMPLES_MAX);
+        fprintf(stderr, "locus-bench parse: --rounds: expected 1 to %d\n", SAMPLES_MAX);
         return 2;
     }
     return -1;
@@ -280,7 +278,7 @@ int bench_parse(int argc, char **argv)
     if (s == NULL) {
         return 1;
     }
-    s->locus = "locus";
+    s->locus = built_locus();
     s->records = "1000000";
     s->rounds = 5;
     int status = parse_options(s, argc, argv);
@@ -288,7 +286,7 @@ int bench_parse(int argc, char **argv)
         snprintf(s->folder, sizeof(s->folder), "%s/locus-bench-XXXXXX",
                  tmp != NULL && strlen(tmp) < 128 ? tmp : "/tmp");
         if (mkdtemp(s->folder) == NULL) {
-            fprintf(stderr, "locus-bench-parse: cannot make a folder in %s\n",
+            fprintf(stderr, "locus-bench parse: cannot make a folder in %s\n",
                     tmp != NULL ? tmp : "/tmp");
             status = 1;
         } else {

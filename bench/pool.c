@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench-pool URI [SECONDS]: picks per second and latency of a shared pool, for 1, 8 and 64
+ * locus-bench pool URI [SECONDS]: picks per second and latency of a shared pool, for 1, 8 and 64
  * threads:
  *
  *   read, add     ZRANGE, then ZINCRBY by plain hiredis, a connection per thread: two round
@@ -23,6 +23,8 @@
 #include <time.h>
 
 #include <hiredis/hiredis.h>
+
+#include "programs.h"
 
 enum { MEMBERS = 16, THREADS_MAX = 64, SAMPLES = 1 << 16 };
 
@@ -192,7 +194,7 @@ static bool measure(struct bench *b, const char *name, size_t n, size_t threads,
     size_t started = 0;
 
     if (workers == NULL || !prepare(b->pool)) {
-        fprintf(stderr, "bench-pool: cannot fill the pool\n");
+        fprintf(stderr, "locus-bench pool: cannot fill the pool\n");
         free(workers);
         return false;
     }
@@ -224,7 +226,7 @@ static bool measure(struct bench *b, const char *name, size_t n, size_t threads,
     return true;
 }
 
-int main(int argc, char **argv)
+int bench_pool(int argc, char **argv)
 {
     static const struct {
         const char *name;
@@ -236,7 +238,7 @@ int main(int argc, char **argv)
     bool ok = true;
 
     if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: bench-pool mem:|redis://... [SECONDS]\n");
+        fprintf(stderr, "usage: locus-bench pool mem:|redis://... [SECONDS]\n");
         return 2;
     }
     double seconds = argc == 3 ? strtod(argv[2], NULL) : 1;
@@ -244,7 +246,7 @@ int main(int argc, char **argv)
     b.uri = argv[1];
     if (locus_pool_open(argv[1], "bench", NULL, &b.pool, why, sizeof(why)) !=
         LOCUS_OK) {
-        fprintf(stderr, "bench-pool: %s\n", why);
+        fprintf(stderr, "locus-bench pool: %s\n", why);
         return 1;
     }
     printf(

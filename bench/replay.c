@@ -4,8 +4,6 @@
  * process of its own, policies taking turns round by round: start, reading, every connection
  * opened and closed, the report. Memory is what the kernel says that the process had at most.
  */
-#include "replay.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "programs.h"
 
 enum { POLICIES = 3, ROUNDS_MAX = 99, SERVERS_MAX = 256, WEIGHT = 100 };
 
@@ -38,11 +37,11 @@ struct outcome {
 static void usage(FILE *out)
 {
     fprintf(out,
-            "usage: locus-bench-replay [options]\n\n"
+            "usage: locus-bench replay [options]\n\n"
             "Times \"locus replay --json\" over a generated trace, one policy at a "
             "time, on "
             "one\nprocessor.\n\n"
-            "  --locus PATH        the command (locus)\n"
+            "  --locus PATH        the command (as built beside this)\n"
             "  --connections M     in the trace (10000000)\n"
             "  --dest N            destinations (10000)\n"
             "  --skew S            exponent of Zipf's law for them (0.9)\n"
@@ -60,7 +59,7 @@ static unsigned long parse_number(const char *text, unsigned long most)
     unsigned long value = strtoul(text, &end, 10);
 
     if (end == text || *end != '\0' || value == 0 || value > most) {
-        fprintf(stderr, "locus-bench-replay: expected 1 to %lu, not '%s'\n", most,
+        fprintf(stderr, "locus-bench replay: expected 1 to %lu, not '%s'\n", most,
                 text);
         exit(2);
     }
@@ -121,7 +120,7 @@ static struct options parse(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options o = {.locus = "locus",
+    struct options o = {.locus = built_locus(),
                         .connections = "10000000",
                         .destinations = "10000",
                         .skew = "0.9",
@@ -182,14 +181,14 @@ static bool run(const char *const argv[], struct rusage *used)
             } args = {argv};
             execvp(argv[0], args.out);
         }
-        fprintf(stderr, "locus-bench-replay: %s: %s\n", argv[0], strerror(errno));
+        fprintf(stderr, "locus-bench replay: %s: %s\n", argv[0], strerror(errno));
         _exit(127);
     }
     if (child > 0 && wait4(child, &status, 0, used) == child && WIFEXITED(status) &&
         WEXITSTATUS(status) == 0) {
         return true;
     }
-    fprintf(stderr, "locus-bench-replay: '%s %s' failed\n", argv[0], argv[1]);
+    fprintf(stderr, "locus-bench replay: '%s %s' failed\n", argv[0], argv[1]);
     return false;
 }
 
@@ -311,7 +310,7 @@ int bench_replay(int argc, char **argv)
              folder != NULL && folder[0] != '\0' ? folder : "/tmp");
     int fd = mkstemp(path);
     if (fd < 0) {
-        fprintf(stderr, "locus-bench-replay: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "locus-bench replay: %s: %s\n", path, strerror(errno));
         return 1;
     }
     close(fd);

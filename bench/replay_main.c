@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "replay.h"
-
-int main(int argc, char **argv)
-{
-    return bench_replay(argc, argv);
-}
