@@ -86,6 +86,13 @@ static void quiet_end(const struct quiet *quiet)
     errno = error;
 }
 
+/* SSL_get_error() goes by the thread's queue of errors and by errno, whoever left them there. */
+static void forget_errors(void)
+{
+    ERR_clear_error();
+    errno = 0;
+}
+
 /* ---- the handshake --------------------------------------------------------------- */
 
 /* Whom the certificate must name. */
@@ -134,8 +141,7 @@ static int shake_hands(SSL *tls, int fd, uint64_t deadline_ns)
     int error = 0;
 
     while (error == 0) {
-        ERR_clear_error();
-        errno = 0;
+        forget_errors();
         int got = SSL_connect(tls);
         if (got == 1) {
             return 0;
@@ -216,7 +222,7 @@ ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
     struct quiet quiet;
 
     quiet_begin(&quiet);
-    errno = 0;
+    forget_errors();
     ssize_t sent =
         outcome(connection->tls, SSL_write(connection->tls, bytes,
                                            length < INT_MAX ? (int)length : INT_MAX));
@@ -230,7 +236,7 @@ ssize_t locus_redis_tls_read(struct connection *connection, char *bytes, size_t 
     struct quiet quiet;
 
     quiet_begin(&quiet);
-    errno = 0;
+    forget_errors();
     ssize_t got = outcome(connection->tls, SSL_read(connection->tls, bytes, (int)size));
     quiet_end(&quiet);
     return got;
