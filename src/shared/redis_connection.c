@@ -133,7 +133,9 @@ static bool fail_unless_later(redisContext *context)
     if (errno == EAGAIN || errno == EINTR) {
         return true;
     }
-    fail(context, REDIS_ERR_IO, strerror(errno));
+    if (context->err == 0) { /* TLS has words of its own */
+        fail(context, REDIS_ERR_IO, strerror(errno));
+    }
     return false;
 }
 
