@@ -213,6 +213,18 @@ redisReply *locus_redis_next_reply(struct connection *connection, uint64_t deadl
     }
 }
 
+/* The words of an error; but a server that does not know AUTH repeats what came with it. */
+static const char *shown(const struct locus_redis *redis, const redisReply *reply)
+{
+    const char *password = redis->uri.password;
+
+    if (password != NULL && (strstr(reply->str, "with args beginning") != NULL ||
+                             (password[0] != '\0' && strstr(reply->str, password)))) {
+        return "refused, in words that show what was sent";
+    }
+    return reply->str;
+}
+
 /* One command while the connection is being made: the answer must be a plain OK. EREFUSED
  * when trying again is of no use. */
 static int must_ok(struct locus_redis *redis, struct connection *connection, int argc,
@@ -234,7 +246,7 @@ static int must_ok(struct locus_redis *redis, struct connection *connection, int
     if (reply->type == REDIS_REPLY_STATUS && locus_reply_begins(reply, "OK")) {
         status = LOCUS_OK;
     } else if (reply->type == REDIS_REPLY_ERROR) {
-        locus_redis_say(redis, "%s: %s", argv[0], reply->str);
+        locus_redis_say(redis, "%s: %s", argv[0], shown(redis, reply));
         status = locus_reply_asks_for_patience(reply) ? LOCUS_EIO : LOCUS_EREFUSED;
     } else {
         locus_redis_say(redis, "%s: expected OK, not another reply", argv[0]);
