@@ -57,9 +57,10 @@ struct node {
     char *host; /* a path for a Unix socket */
     char port[8];
     struct connection *idle;
-    size_t open;          /* connections, idle or in use or being made */
-    unsigned failures;    /* in a row */
-    uint64_t retry_at_ns; /* not before, while failures > 0 */
+    size_t open;            /* connections, idle or in use or being made */
+    unsigned failures;      /* in a row */
+    uint64_t retry_at_ns;   /* not before, while failures > 0 */
+    pthread_cond_t changed; /* a connection came back, or it works again */
 };
 
 struct known_script {
@@ -73,8 +74,7 @@ struct locus_redis {
     char name[REDIS_URI_BYTES];
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a connection came back, or a node works again */
-    struct node **nodes;    /* never removed; the URI's hosts come first */
+    struct node **nodes; /* never removed; the URI's hosts come first */
     size_t node_count;
     uint16_t *slots;       /* node index + 1, 0 unknown; NULL: no cluster so far */
     uint64_t map_asked_ns; /* when the slot map was asked for last */
@@ -134,6 +134,8 @@ size_t locus_redis_unsent(const struct connection *connection);
 /* The index of that node, known or new. The lock is held. NO_NODE: no memory, or too many. */
 size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t length,
                             const char *port);
+/* With all its connections, none of which is in use. */
+void locus_redis_node_free(struct node *node);
 /* An idle connection that works, or a new one. ETIMEDOUT: none came free by the deadline;
  * else the failure of one try to connect. */
 int locus_redis_checkout(struct locus_redis *redis, struct node *node,

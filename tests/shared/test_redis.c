@@ -2,7 +2,7 @@
 /*
  * The Redis client below the pool: replies, slots, pipelines, scripts, threads.
  */
-#include "redis.h"
+#include "redis_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -258,6 +258,62 @@ START_TEST(threads_share_no_more_connections_than_given)
 }
 END_TEST
 
+/* ---- what only a look inside shows ----------------------------------------------- */
+
+struct waiter {
+    struct locus_redis *redis;
+    size_t node;
+    int status;
+};
+
+/* Takes a connection of the node as soon as there is one, and gives it back. */
+static void *take_one(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct node *node = waiter->redis->nodes[waiter->node];
+    struct connection *connection;
+
+    waiter->status = locus_redis_checkout(
+        waiter->redis, node, locus_redis_later(locus_redis_now_ns(), 20 * NS_PER_S),
+        &connection);
+    if (waiter->status == LOCUS_OK) {
+        locus_redis_checkin(waiter->redis, node, connection, true);
+    }
+    return NULL;
+}
+
+START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
+{
+    struct locus_redis *redis = open_client(1);
+    struct connection *taken[2];
+    struct waiter waiters[2] = {{redis, 1, 0}, {redis, 0, 0}};
+    pthread_t threads[2];
+
+    pthread_mutex_lock(&redis->lock); /* the same server, under another name */
+    char path[128];
+    snprintf(path, sizeof(path), "%s/./s", server.folder);
+    ck_assert_uint_eq(locus_redis_node_add(redis, path, strlen(path), ""), 1);
+    pthread_mutex_unlock(&redis->lock);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(locus_redis_checkout(redis, redis->nodes[i],
+                                              locus_redis_now_ns() + 20 * NS_PER_S,
+                                              &taken[i]),
+                         LOCUS_OK);
+    }
+    for (int i = 0; i < 2; i++) { /* who waits longest, waits for the other node */
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_one, &waiters[i]), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    }
+    locus_redis_checkin(redis, redis->nodes[0], taken[0], true);
+    pthread_join(threads[1], NULL);
+    ck_assert_int_eq(waiters[1].status, LOCUS_OK);
+    locus_redis_checkin(redis, redis->nodes[1], taken[1], true);
+    pthread_join(threads[0], NULL);
+    ck_assert_int_eq(waiters[0].status, LOCUS_OK);
+    locus_redis_close(redis);
+}
+END_TEST
+
 static void start_server(void)
 {
     if (!redis_server_start(&server, 0, NULL)) {
@@ -290,6 +346,7 @@ int main(void)
     tcase_add_test(real, one_failure_in_a_pipeline_is_its_own);
     tcase_add_test(real, arguments_are_bytes_and_may_be_large);
     tcase_add_test(real, what_cannot_be_sent_is_refused);
+    tcase_add_test(real, a_connection_that_comes_back_wakes_who_waits_for_its_node);
     tcase_add_test(real, threads_share_no_more_connections_than_given);
     return suite_run(s);
 }
