@@ -333,7 +333,9 @@ free_connection:
 
 bool locus_redis_idle_alive(const struct connection *connection)
 {
-    struct pollfd ready = {.fd = connection->context->fd, .events = POLLIN};
+    const redisContext *context = connection->context;
+    struct pollfd ready = {.fd = context->fd, .events = POLLIN};
 
-    return poll(&ready, 1, 0) == 0;
+    return context->reader->pos == context->reader->len &&
+           locus_redis_unsent(connection) == 0 && poll(&ready, 1, 0) == 0;
 }

@@ -116,7 +116,7 @@ void locus_reply_bound(redisReader *reader, struct bound *bound);
 int locus_redis_connect(struct locus_redis *redis, const struct node *node,
                         uint64_t deadline_ns, struct connection **out);
 void locus_redis_disconnect(struct connection *connection);
-/* Nothing may be waiting to be read on an idle connection: if there is, the server has
+/* Nothing may be left to read or to send on an idle connection: if there is, the server has
  * closed it, or speaks out of turn. */
 bool locus_redis_idle_alive(const struct connection *connection);
 /* Waits until the socket is ready or the deadline; 0: ready, else an errno. */

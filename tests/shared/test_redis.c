@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "../support/suite.h"
+#include "fake_server.h"
 #include "redis_server.h"
 
 static struct redis_server server;
 
-static struct locus_redis *open_client(size_t connections)
+static struct locus_redis *open_client_of(const char *uri, size_t connections)
 {
     const struct locus_redis_options options = {.connections = connections,
                                                 .command_timeout_ns = 10000000000,
@@ -21,10 +22,14 @@ static struct locus_redis *open_client(size_t connections)
     struct locus_redis *redis;
     char why[200] = "";
 
-    ck_assert_msg(locus_redis_open(server.uri, &options, &redis, why, sizeof(why)) ==
-                      LOCUS_OK,
+    ck_assert_msg(locus_redis_open(uri, &options, &redis, why, sizeof(why)) == LOCUS_OK,
                   "%s", why);
     return redis;
+}
+
+static struct locus_redis *open_client(size_t connections)
+{
+    return open_client_of(server.uri, connections);
 }
 
 START_TEST(slots_are_those_of_the_cluster_specification)
@@ -314,6 +319,28 @@ START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
 }
 END_TEST
 
+START_TEST(a_reply_too_many_is_not_taken_for_the_next_calls)
+{
+    static const char twice[] = ":1\r\n:2\r\n";
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {.argv = get, .argc = 2, .route = 1};
+    struct locus_redis_reply *reply;
+    struct fake_server fake;
+    int64_t value;
+
+    fake_server_start(&fake, FAKE_ANSWER, twice, sizeof(twice) - 1);
+    struct locus_redis *redis = open_client_of(fake.uri, 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
+        ck_assert(locus_reply_integer(reply, &value));
+        ck_assert_int_eq(value, 1);
+        locus_reply_free(reply);
+    }
+    locus_redis_close(redis);
+    fake_server_stop(&fake);
+}
+END_TEST
+
 static void start_server(void)
 {
     if (!redis_server_start(&server, 0, NULL)) {
@@ -337,6 +364,7 @@ int main(void)
     tcase_add_test(alone, accessors_answer_for_any_reply);
     tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
                         (int)(sizeof(integers) / sizeof(integers[0])));
+    tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
     if (!redis_server_installed()) {
         printf("# no redis-server: the tests that need one are left out\n");
         return suite_run(s);
