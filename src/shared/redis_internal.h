@@ -131,7 +131,8 @@ size_t locus_redis_unsent(const struct connection *connection);
 
 /* ---- redis_nodes.c --------------------------------------------------------------- */
 
-/* The index of that node, known or new. The lock is held. NO_NODE: no memory, or too many. */
+/* The index of that node, known or new. The lock is held. NO_NODE: no memory,
+ * too many, or no name: to TLS an empty one would mean any. */
 size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t length,
                             const char *port);
 /* With all its connections, none of which is in use. */
@@ -160,7 +161,7 @@ void locus_redis_map_set(struct locus_redis *redis, unsigned slot, size_t node);
 bool locus_redis_map_ask(struct locus_redis *redis, const struct node *from,
                          struct connection *connection, uint64_t deadline_ns);
 /*
- * Where a slot is: as the map says; and while that node fails, or nothing is known, the
+ * Where a slot is: as the map says; and while that node is left alone, or nothing is known, the
  * node with the fewest failures, the URI's first of those. Any of a cluster's nodes
  * knows where a slot has gone.
  */

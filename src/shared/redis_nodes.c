@@ -91,7 +91,8 @@ size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t 
             return i;
         }
     }
-    if (redis->node_count == NODES_MAX) {
+    if (redis->node_count == NODES_MAX || length == 0 ||
+        strnlen(host, length) < length) {
         return NO_NODE;
     }
     struct node **grown =

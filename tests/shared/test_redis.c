@@ -341,6 +341,47 @@ START_TEST(a_reply_too_many_is_not_taken_for_the_next_calls)
 }
 END_TEST
 
+/* An empty name would mean that any certificate will do. */
+START_TEST(a_node_has_a_name)
+{
+    struct locus_redis *redis = open_client_of("redis://localhost", 1);
+
+    pthread_mutex_lock(&redis->lock);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "", 0, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "\0a", 2, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "a\0b", 3, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "a", 1, "1"), 1);
+    pthread_mutex_unlock(&redis->lock);
+    locus_redis_close(redis);
+}
+END_TEST
+
+/* Two names of one server stand for two nodes of a cluster. */
+START_TEST(a_node_that_was_shunned_is_asked_again_in_time)
+{
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {.argv = get, .argc = 2, .route = 1};
+    struct locus_redis *redis = open_client(1);
+    struct locus_redis_reply *reply;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/./s", server.folder);
+    unsigned slot = locus_redis_slot("a", 1);
+    pthread_mutex_lock(&redis->lock);
+    size_t node = locus_redis_node_add(redis, path, strlen(path), "");
+    locus_redis_map_set(redis, slot, node);
+    pthread_mutex_unlock(&redis->lock);
+    ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
+    locus_reply_free(reply);
+    ck_assert_uint_eq(locus_redis_node_for(redis, true, slot), node);
+    locus_redis_shun(redis, redis->nodes[node]);
+    while (locus_redis_node_for(redis, true, slot) != node) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    locus_redis_close(redis);
+}
+END_TEST
+
 static void start_server(void)
 {
     if (!redis_server_start(&server, 0, NULL)) {
@@ -365,6 +406,7 @@ int main(void)
     tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
                         (int)(sizeof(integers) / sizeof(integers[0])));
     tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
+    tcase_add_test(alone, a_node_has_a_name);
     if (!redis_server_installed()) {
         printf("# no redis-server: the tests that need one are left out\n");
         return suite_run(s);
@@ -375,6 +417,7 @@ int main(void)
     tcase_add_test(real, arguments_are_bytes_and_may_be_large);
     tcase_add_test(real, what_cannot_be_sent_is_refused);
     tcase_add_test(real, a_connection_that_comes_back_wakes_who_waits_for_its_node);
+    tcase_add_test(real, a_node_that_was_shunned_is_asked_again_in_time);
     tcase_add_test(real, threads_share_no_more_connections_than_given);
     return suite_run(s);
 }
