@@ -90,33 +90,13 @@ static void set_options(struct locus_redis *redis,
     o->connections = o->connections != 0 ? o->connections : 8;
 }
 
-static int init_lock(struct locus_redis *redis)
-{
-    pthread_condattr_t attributes;
-
-    if (pthread_condattr_init(&attributes) != 0) {
-        return LOCUS_ENOMEM;
-    }
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init(&redis->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (failed != 0) {
-        return LOCUS_ENOMEM;
-    }
-    if (pthread_mutex_init(&redis->lock, NULL) != 0) {
-        pthread_cond_destroy(&redis->changed);
-        return LOCUS_ENOMEM;
-    }
-    return LOCUS_OK;
-}
-
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,
                      struct locus_redis **out, char *error, size_t error_size)
 {
     struct locus_redis *redis = calloc(1, sizeof(*redis));
 
     *out = NULL;
-    if (redis == NULL || init_lock(redis) != LOCUS_OK) {
+    if (redis == NULL || pthread_mutex_init(&redis->lock, NULL) != 0) {
         snprintf(error, error_size, "out of memory");
         free(redis);
         return LOCUS_ENOMEM;
@@ -148,20 +128,12 @@ void locus_redis_close(struct locus_redis *redis)
         return;
     }
     for (size_t i = 0; i < redis->node_count; i++) {
-        struct node *node = redis->nodes[i];
-        while (node->idle != NULL) {
-            struct connection *connection = node->idle;
-            node->idle = connection->next;
-            locus_redis_disconnect(connection);
-        }
-        free(node->host);
-        free(node);
+        locus_redis_node_free(redis->nodes[i]);
     }
     locus_redis_tls_stop(redis);
     free(redis->nodes);
     free(redis->slots);
     pthread_mutex_destroy(&redis->lock);
-    pthread_cond_destroy(&redis->changed);
     explicit_bzero(redis, sizeof(*redis));
     free(redis);
 }

@@ -153,7 +153,8 @@ size_t locus_redis_node_for(struct locus_redis *redis, bool keyed, unsigned slot
     pthread_mutex_lock(&redis->lock);
     if (keyed && redis->slots != NULL && redis->slots[slot] != 0) {
         size_t mapped = redis->slots[slot] - 1u;
-        if (redis->nodes[mapped]->failures == 0) {
+        const struct node *node = redis->nodes[mapped];
+        if (node->failures == 0 || locus_redis_now_ns() >= node->retry_at_ns) {
             pthread_mutex_unlock(&redis->lock);
             return mapped;
         }

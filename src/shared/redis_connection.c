@@ -133,7 +133,9 @@ static bool fail_unless_later(redisContext *context)
     if (errno == EAGAIN || errno == EINTR) {
         return true;
     }
-    fail(context, REDIS_ERR_IO, strerror(errno));
+    if (context->err == 0) { /* TLS has words of its own */
+        fail(context, REDIS_ERR_IO, strerror(errno));
+    }
     return false;
 }
 
@@ -211,6 +213,18 @@ redisReply *locus_redis_next_reply(struct connection *connection, uint64_t deadl
     }
 }
 
+/* The words of an error; but a server that does not know AUTH repeats what came with it. */
+static const char *shown(const struct locus_redis *redis, const redisReply *reply)
+{
+    const char *password = redis->uri.password;
+
+    if (password != NULL && (strstr(reply->str, "with args beginning") != NULL ||
+                             (password[0] != '\0' && strstr(reply->str, password)))) {
+        return "refused, in words that show what was sent";
+    }
+    return reply->str;
+}
+
 /* One command while the connection is being made: the answer must be a plain OK. EREFUSED
  * when trying again is of no use. */
 static int must_ok(struct locus_redis *redis, struct connection *connection, int argc,
@@ -232,7 +246,7 @@ static int must_ok(struct locus_redis *redis, struct connection *connection, int
     if (reply->type == REDIS_REPLY_STATUS && locus_reply_begins(reply, "OK")) {
         status = LOCUS_OK;
     } else if (reply->type == REDIS_REPLY_ERROR) {
-        locus_redis_say(redis, "%s: %s", argv[0], reply->str);
+        locus_redis_say(redis, "%s: %s", argv[0], shown(redis, reply));
         status = locus_reply_asks_for_patience(reply) ? LOCUS_EIO : LOCUS_EREFUSED;
     } else {
         locus_redis_say(redis, "%s: expected OK, not another reply", argv[0]);
@@ -319,7 +333,9 @@ free_connection:
 
 bool locus_redis_idle_alive(const struct connection *connection)
 {
-    struct pollfd ready = {.fd = connection->context->fd, .events = POLLIN};
+    const redisContext *context = connection->context;
+    struct pollfd ready = {.fd = context->fd, .events = POLLIN};
 
-    return poll(&ready, 1, 0) == 0;
+    return context->reader->pos == context->reader->len &&
+           locus_redis_unsent(connection) == 0 && poll(&ready, 1, 0) == 0;
 }

@@ -57,9 +57,10 @@ struct node {
     char *host; /* a path for a Unix socket */
     char port[8];
     struct connection *idle;
-    size_t open;          /* connections, idle or in use or being made */
-    unsigned failures;    /* in a row */
-    uint64_t retry_at_ns; /* not before, while failures > 0 */
+    size_t open;            /* connections, idle or in use or being made */
+    unsigned failures;      /* in a row */
+    uint64_t retry_at_ns;   /* not before, while failures > 0 */
+    pthread_cond_t changed; /* a connection came back, or it works again */
 };
 
 struct known_script {
@@ -73,8 +74,7 @@ struct locus_redis {
     char name[REDIS_URI_BYTES];
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a connection came back, or a node works again */
-    struct node **nodes;    /* never removed; the URI's hosts come first */
+    struct node **nodes; /* never removed; the URI's hosts come first */
     size_t node_count;
     uint16_t *slots;       /* node index + 1, 0 unknown; NULL: no cluster so far */
     uint64_t map_asked_ns; /* when the slot map was asked for last */
@@ -116,7 +116,7 @@ void locus_reply_bound(redisReader *reader, struct bound *bound);
 int locus_redis_connect(struct locus_redis *redis, const struct node *node,
                         uint64_t deadline_ns, struct connection **out);
 void locus_redis_disconnect(struct connection *connection);
-/* Nothing may be waiting to be read on an idle connection: if there is, the server has
+/* Nothing may be left to read or to send on an idle connection: if there is, the server has
  * closed it, or speaks out of turn. */
 bool locus_redis_idle_alive(const struct connection *connection);
 /* Waits until the socket is ready or the deadline; 0: ready, else an errno. */
@@ -131,9 +131,12 @@ size_t locus_redis_unsent(const struct connection *connection);
 
 /* ---- redis_nodes.c --------------------------------------------------------------- */
 
-/* The index of that node, known or new. The lock is held. NO_NODE: no memory, or too many. */
+/* The index of that node, known or new. The lock is held. NO_NODE: no memory,
+ * too many, or no name: to TLS an empty one would mean any. */
 size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t length,
                             const char *port);
+/* With all its connections, none of which is in use. */
+void locus_redis_node_free(struct node *node);
 /* An idle connection that works, or a new one. ETIMEDOUT: none came free by the deadline;
  * else the failure of one try to connect. */
 int locus_redis_checkout(struct locus_redis *redis, struct node *node,
@@ -158,7 +161,7 @@ void locus_redis_map_set(struct locus_redis *redis, unsigned slot, size_t node);
 bool locus_redis_map_ask(struct locus_redis *redis, const struct node *from,
                          struct connection *connection, uint64_t deadline_ns);
 /*
- * Where a slot is: as the map says; and while that node fails, or nothing is known, the
+ * Where a slot is: as the map says; and while that node is left alone, or nothing is known, the
  * node with the fewest failures, the URI's first of those. Any of a cluster's nodes
  * knows where a slot has gone.
  */

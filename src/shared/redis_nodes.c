@@ -39,6 +39,48 @@ uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures)
     return half_ns + dice(redis) % (half_ns + 1);
 }
 
+static bool init_changed(struct node *node)
+{
+    pthread_condattr_t attributes;
+
+    if (pthread_condattr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    bool made = pthread_cond_init(&node->changed, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return made;
+}
+
+static struct node *node_new(const char *host, size_t length, const char *port)
+{
+    struct node *node = calloc(1, sizeof(*node));
+
+    if (node == NULL || !init_changed(node)) {
+        free(node);
+        return NULL;
+    }
+    node->host = strndup(host, length);
+    if (node->host == NULL) {
+        locus_redis_node_free(node);
+        return NULL;
+    }
+    snprintf(node->port, sizeof(node->port), "%s", port);
+    return node;
+}
+
+void locus_redis_node_free(struct node *node)
+{
+    while (node->idle != NULL) {
+        struct connection *connection = node->idle;
+        node->idle = connection->next;
+        locus_redis_disconnect(connection);
+    }
+    pthread_cond_destroy(&node->changed);
+    free(node->host);
+    free(node);
+}
+
 size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t length,
                             const char *port)
 {
@@ -49,38 +91,34 @@ size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t 
             return i;
         }
     }
-    if (redis->node_count == NODES_MAX) {
+    if (redis->node_count == NODES_MAX || length == 0 ||
+        strnlen(host, length) < length) {
         return NO_NODE;
     }
-    struct node *node = calloc(1, sizeof(*node));
+    struct node **grown =
+        realloc(redis->nodes, (redis->node_count + 1) * sizeof(*redis->nodes));
+    if (grown == NULL) {
+        return NO_NODE;
+    }
+    redis->nodes = grown;
+    struct node *node = node_new(host, length, port);
     if (node == NULL) {
         return NO_NODE;
     }
-    node->host = strndup(host, length);
-    struct node **grown =
-        realloc(redis->nodes, (redis->node_count + 1) * sizeof(*redis->nodes));
-    if (grown != NULL) {
-        redis->nodes = grown;
-    }
-    if (node->host == NULL || grown == NULL) {
-        free(node->host);
-        free(node);
-        return NO_NODE;
-    }
-    snprintf(node->port, sizeof(node->port), "%s", port);
     redis->nodes[redis->node_count] = node;
     return redis->node_count++;
 }
 
 /* Waits for a change, or until the time. The lock is held. */
-static void wait_changed(struct locus_redis *redis, uint64_t until_ns)
+static void wait_changed(struct locus_redis *redis, struct node *node,
+                         uint64_t until_ns)
 {
     const struct timespec at = {
         .tv_sec = (time_t)(until_ns / NS_PER_S),
         .tv_nsec = (long)(until_ns % NS_PER_S),
     };
 
-    pthread_cond_timedwait(&redis->changed, &redis->lock, &at);
+    pthread_cond_timedwait(&node->changed, &redis->lock, &at);
 }
 
 /* Makes a connection; the caller has counted it in node->open. The lock is held, but not
@@ -109,7 +147,7 @@ static int node_connect(struct locus_redis *redis, struct node *node,
         node->retry_at_ns = locus_redis_later(
             locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
     }
-    pthread_cond_broadcast(&redis->changed);
+    pthread_cond_broadcast(&node->changed);
     return status;
 }
 
@@ -141,9 +179,10 @@ int locus_redis_checkout(struct locus_redis *redis, struct node *node,
             status = node_connect(redis, node, deadline_ns, &connection);
             break;
         }
-        wait_changed(redis, now_ns < node->retry_at_ns
-                                ? locus_redis_earlier(node->retry_at_ns, deadline_ns)
-                                : deadline_ns);
+        wait_changed(redis, node,
+                     now_ns < node->retry_at_ns
+                         ? locus_redis_earlier(node->retry_at_ns, deadline_ns)
+                         : deadline_ns);
     }
     pthread_mutex_unlock(&redis->lock);
     *out = connection;
@@ -163,7 +202,7 @@ void locus_redis_checkin(struct locus_redis *redis, struct node *node,
     } else {
         node->open--;
     }
-    pthread_cond_signal(&redis->changed);
+    pthread_cond_signal(&node->changed);
     pthread_mutex_unlock(&redis->lock);
 }
 

@@ -30,7 +30,9 @@ int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_s
         return LOCUS_ENOMEM;
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    /* A reply tells its own length: nobody can cut one off unnoticed by closing. */
+    SSL_CTX_set_options(context,
+                        SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
@@ -86,6 +88,13 @@ static void quiet_end(const struct quiet *quiet)
     errno = error;
 }
 
+/* SSL_get_error() goes by the thread's queue of errors and by errno, whoever left them there. */
+static void forget_errors(void)
+{
+    ERR_clear_error();
+    errno = 0;
+}
+
 /* ---- the handshake --------------------------------------------------------------- */
 
 /* Whom the certificate must name. */
@@ -134,8 +143,7 @@ static int shake_hands(SSL *tls, int fd, uint64_t deadline_ns)
     int error = 0;
 
     while (error == 0) {
-        ERR_clear_error();
-        errno = 0;
+        forget_errors();
         int got = SSL_connect(tls);
         if (got == 1) {
             return 0;
@@ -187,13 +195,17 @@ void locus_redis_tls_free(struct connection *connection)
 
 /* ---- what goes over it ----------------------------------------------------------- */
 
-/* What SSL_read() or SSL_write() came to, as of recv() and send(). */
-static ssize_t outcome(const SSL *tls, int got)
+/* What SSL_read() or SSL_write() came to, as of recv() and send(); with OpenSSL's own words
+ * where it has any. */
+static ssize_t outcome(const struct connection *connection, int got)
 {
+    redisContext *context = connection->context;
+    const char *why;
+
     if (got > 0) {
         return got;
     }
-    switch (SSL_get_error(tls, got)) {
+    switch (SSL_get_error(connection->tls, got)) {
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     case SSL_ERROR_WANT_READ:
@@ -203,8 +215,12 @@ static ssize_t outcome(const SSL *tls, int got)
     case SSL_ERROR_SYSCALL:
         errno = errno != 0 ? errno : ECONNRESET;
         break;
-    default: /* cut off, or tampered with */
+    default: /* an alert, or tampered with */
         errno = EPROTO;
+        why = ERR_reason_error_string(ERR_peek_last_error());
+        snprintf(context->errstr, sizeof(context->errstr), "TLS: %s",
+                 why != NULL ? why : strerror(errno));
+        context->err = REDIS_ERR_IO;
     }
     ERR_clear_error();
     return -1;
@@ -216,10 +232,10 @@ ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
     struct quiet quiet;
 
     quiet_begin(&quiet);
-    errno = 0;
+    forget_errors();
     ssize_t sent =
-        outcome(connection->tls, SSL_write(connection->tls, bytes,
-                                           length < INT_MAX ? (int)length : INT_MAX));
+        outcome(connection, SSL_write(connection->tls, bytes,
+                                      length < INT_MAX ? (int)length : INT_MAX));
     quiet_end(&quiet);
     return sent;
 }
@@ -230,8 +246,8 @@ ssize_t locus_redis_tls_read(struct connection *connection, char *bytes, size_t 
     struct quiet quiet;
 
     quiet_begin(&quiet);
-    errno = 0;
-    ssize_t got = outcome(connection->tls, SSL_read(connection->tls, bytes, (int)size));
+    forget_errors();
+    ssize_t got = outcome(connection, SSL_read(connection->tls, bytes, (int)size));
     quiet_end(&quiet);
     return got;
 }

@@ -37,11 +37,15 @@ static struct locus_pool *open_with(const char *uri, const char *name,
     return pool;
 }
 
+/* For what must not fail, however slow the machine. */
+static const struct locus_pool_config patient_config = {
+    .total_timeout_ns = 60000 * MS,
+    .command_timeout_ns = 30000 * MS,
+    .connect_timeout_ns = 30000 * MS};
+
 static struct locus_pool *open_patient(const char *name)
 {
-    const struct locus_pool_config config = {.total_timeout_ns = 20000 * MS,
-                                             .command_timeout_ns = 10000 * MS};
-    struct locus_pool *pool = open_with(server.uri, name, &config);
+    struct locus_pool *pool = open_with(server.uri, name, &patient_config);
 
     ck_assert_int_eq(locus_pool_clear(pool), LOCUS_OK);
     return pool;
@@ -407,6 +411,30 @@ START_TEST(a_wrong_password_is_refused_at_once_and_not_shown)
 }
 END_TEST
 
+/* As servers that do not know AUTH answer it. */
+START_TEST(a_password_that_the_server_repeats_is_not_shown)
+{
+    static const char *const answers[] = {
+        "-ERR unknown command `AUTH`, with args beginning with: `hunter2`, \r\n",
+        "-ERR what is hunter2?\r\n",
+        "-hunter2\r\n",
+        "-ERR unknown command 'AUTH', with args beginning with: 'hunter'\r\n",
+    };
+    char uri[200], member[LOCUS_POOL_MEMBER_SIZE], words[200];
+    struct fake_server fake;
+
+    fake_server_start(&fake, FAKE_ANSWER, answers[_i], strlen(answers[_i]));
+    snprintf(uri, sizeof(uri), "redis+unix://:hunter2@%s/s", fake.folder);
+    struct locus_pool *pool = open_with(uri, "echo", &patient_config);
+    ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_EREFUSED);
+    locus_pool_error(pool, words, sizeof(words));
+    ck_assert_msg(strstr(words, "AUTH: ") != NULL, "%s", words);
+    ck_assert_msg(strstr(words, "hunter") == NULL, "%s", words);
+    locus_pool_close(pool);
+    fake_server_stop(&fake);
+}
+END_TEST
+
 START_TEST(databases_are_apart)
 {
     char uri[200], member[LOCUS_POOL_MEMBER_SIZE];
@@ -749,6 +777,7 @@ int main(void)
     tcase_add_test(real, a_key_of_another_type_is_an_error);
     tcase_add_test(real, a_pick_needs_the_sorted_set_and_no_other_key);
     tcase_add_test(real, a_wrong_password_is_refused_at_once_and_not_shown);
+    tcase_add_loop_test(fake, a_password_that_the_server_repeats_is_not_shown, 0, 4);
     tcase_add_test(real, databases_are_apart);
     tcase_add_test(real, a_script_that_the_server_forgot_is_sent_whole);
     tcase_add_test(real, a_crashed_holder_leaks_nothing);

@@ -2,18 +2,19 @@
 /*
  * The Redis client below the pool: replies, slots, pipelines, scripts, threads.
  */
-#include "redis.h"
+#include "redis_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../support/suite.h"
+#include "fake_server.h"
 #include "redis_server.h"
 
 static struct redis_server server;
 
-static struct locus_redis *open_client(size_t connections)
+static struct locus_redis *open_client_of(const char *uri, size_t connections)
 {
     const struct locus_redis_options options = {.connections = connections,
                                                 .command_timeout_ns = 10000000000,
@@ -21,10 +22,14 @@ static struct locus_redis *open_client(size_t connections)
     struct locus_redis *redis;
     char why[200] = "";
 
-    ck_assert_msg(locus_redis_open(server.uri, &options, &redis, why, sizeof(why)) ==
-                      LOCUS_OK,
+    ck_assert_msg(locus_redis_open(uri, &options, &redis, why, sizeof(why)) == LOCUS_OK,
                   "%s", why);
     return redis;
+}
+
+static struct locus_redis *open_client(size_t connections)
+{
+    return open_client_of(server.uri, connections);
 }
 
 START_TEST(slots_are_those_of_the_cluster_specification)
@@ -258,6 +263,125 @@ START_TEST(threads_share_no_more_connections_than_given)
 }
 END_TEST
 
+/* ---- what only a look inside shows ----------------------------------------------- */
+
+struct waiter {
+    struct locus_redis *redis;
+    size_t node;
+    int status;
+};
+
+/* Takes a connection of the node as soon as there is one, and gives it back. */
+static void *take_one(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct node *node = waiter->redis->nodes[waiter->node];
+    struct connection *connection;
+
+    waiter->status = locus_redis_checkout(
+        waiter->redis, node, locus_redis_later(locus_redis_now_ns(), 20 * NS_PER_S),
+        &connection);
+    if (waiter->status == LOCUS_OK) {
+        locus_redis_checkin(waiter->redis, node, connection, true);
+    }
+    return NULL;
+}
+
+START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
+{
+    struct locus_redis *redis = open_client(1);
+    struct connection *taken[2];
+    struct waiter waiters[2] = {{redis, 1, 0}, {redis, 0, 0}};
+    pthread_t threads[2];
+
+    pthread_mutex_lock(&redis->lock); /* the same server, under another name */
+    char path[128];
+    snprintf(path, sizeof(path), "%s/./s", server.folder);
+    ck_assert_uint_eq(locus_redis_node_add(redis, path, strlen(path), ""), 1);
+    pthread_mutex_unlock(&redis->lock);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(locus_redis_checkout(redis, redis->nodes[i],
+                                              locus_redis_now_ns() + 20 * NS_PER_S,
+                                              &taken[i]),
+                         LOCUS_OK);
+    }
+    for (int i = 0; i < 2; i++) { /* who waits longest, waits for the other node */
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_one, &waiters[i]), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    }
+    locus_redis_checkin(redis, redis->nodes[0], taken[0], true);
+    pthread_join(threads[1], NULL);
+    ck_assert_int_eq(waiters[1].status, LOCUS_OK);
+    locus_redis_checkin(redis, redis->nodes[1], taken[1], true);
+    pthread_join(threads[0], NULL);
+    ck_assert_int_eq(waiters[0].status, LOCUS_OK);
+    locus_redis_close(redis);
+}
+END_TEST
+
+START_TEST(a_reply_too_many_is_not_taken_for_the_next_calls)
+{
+    static const char twice[] = ":1\r\n:2\r\n";
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {.argv = get, .argc = 2, .route = 1};
+    struct locus_redis_reply *reply;
+    struct fake_server fake;
+    int64_t value;
+
+    fake_server_start(&fake, FAKE_ANSWER, twice, sizeof(twice) - 1);
+    struct locus_redis *redis = open_client_of(fake.uri, 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
+        ck_assert(locus_reply_integer(reply, &value));
+        ck_assert_int_eq(value, 1);
+        locus_reply_free(reply);
+    }
+    locus_redis_close(redis);
+    fake_server_stop(&fake);
+}
+END_TEST
+
+/* An empty name would mean that any certificate will do. */
+START_TEST(a_node_has_a_name)
+{
+    struct locus_redis *redis = open_client_of("redis://localhost", 1);
+
+    pthread_mutex_lock(&redis->lock);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "", 0, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "\0a", 2, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "a\0b", 3, "1"), NO_NODE);
+    ck_assert_uint_eq(locus_redis_node_add(redis, "a", 1, "1"), 1);
+    pthread_mutex_unlock(&redis->lock);
+    locus_redis_close(redis);
+}
+END_TEST
+
+/* Two names of one server stand for two nodes of a cluster. */
+START_TEST(a_node_that_was_shunned_is_asked_again_in_time)
+{
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {.argv = get, .argc = 2, .route = 1};
+    struct locus_redis *redis = open_client(1);
+    struct locus_redis_reply *reply;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/./s", server.folder);
+    unsigned slot = locus_redis_slot("a", 1);
+    pthread_mutex_lock(&redis->lock);
+    size_t node = locus_redis_node_add(redis, path, strlen(path), "");
+    locus_redis_map_set(redis, slot, node);
+    pthread_mutex_unlock(&redis->lock);
+    ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
+    locus_reply_free(reply);
+    ck_assert_uint_eq(locus_redis_node_for(redis, true, slot), node);
+    locus_redis_shun(redis, redis->nodes[node]);
+    while (locus_redis_node_for(redis, true, slot) != node) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    locus_redis_close(redis);
+}
+END_TEST
+
 static void start_server(void)
 {
     if (!redis_server_start(&server, 0, NULL)) {
@@ -281,6 +405,8 @@ int main(void)
     tcase_add_test(alone, accessors_answer_for_any_reply);
     tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
                         (int)(sizeof(integers) / sizeof(integers[0])));
+    tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
+    tcase_add_test(alone, a_node_has_a_name);
     if (!redis_server_installed()) {
         printf("# no redis-server: the tests that need one are left out\n");
         return suite_run(s);
@@ -290,6 +416,8 @@ int main(void)
     tcase_add_test(real, one_failure_in_a_pipeline_is_its_own);
     tcase_add_test(real, arguments_are_bytes_and_may_be_large);
     tcase_add_test(real, what_cannot_be_sent_is_refused);
+    tcase_add_test(real, a_connection_that_comes_back_wakes_who_waits_for_its_node);
+    tcase_add_test(real, a_node_that_was_shunned_is_asked_again_in_time);
     tcase_add_test(real, threads_share_no_more_connections_than_given);
     return suite_run(s);
 }
