@@ -242,11 +242,10 @@ static int report_idle_events(const struct pool_parse *parse,
 int scenario_read(const char *command, const char *path, struct server_list *list)
 {
     struct pool_parse parse = {.command = command, .path = path};
-    char *text = pool_read_file(&parse, path);
-    char *rest = text;
     char *words[POOL_WORDS_MAX];
-    char *line;
-    int status = text != NULL ? EXIT_OK : EXIT_RUNTIME;
+    char *text, *line;
+    int status = pool_read_file(&parse, path, &text);
+    char *rest = text;
 
     while (status == EXIT_OK && (line = pool_next_line(&parse, &rest)) != NULL) {
         size_t count = pool_split(line, words);

@@ -196,13 +196,18 @@ static void describe(const struct server_list *list, FILE *out)
     }
 }
 
-static void write_file(const char *text, char path[64])
+static void write_bytes(const char *bytes, size_t size, char path[64])
 {
     strcpy(path, "/tmp/locus-pool-XXXXXX");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
     close(fd);
+}
+
+static void write_file(const char *text, char path[64])
+{
+    write_bytes(text, strlen(text), path);
 }
 
 START_TEST(pool_files_give_the_servers_they_name)
@@ -271,6 +276,26 @@ START_TEST(a_pool_file_that_is_not_there_is_a_runtime_error)
 
     ck_assert_int_eq(pool_file_read("test", "/nonexistent/pool", NULL, false, &list),
                      EXIT_RUNTIME);
+}
+END_TEST
+
+/* What stands behind it would be lost. */
+START_TEST(a_file_with_a_zero_byte_is_refused)
+{
+    static const char pool[] = "10.1.0.1:80 4\n\00010.1.0.2:80 4\n";
+    static const char scenario[] = "1 weight 10.0.0.1:80 7\n2 fail \00010.0.0.1:80\n";
+    struct server_list list = {0};
+    char path[64];
+
+    write_bytes(pool, sizeof(pool) - 1, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_USAGE);
+    unlink(path);
+    servers_free(&list);
+    ck_assert_int_eq(servers_parse("test", "2", &list), EXIT_OK);
+    write_bytes(scenario, sizeof(scenario) - 1, path);
+    ck_assert_int_eq(scenario_read("test", path, &list), EXIT_USAGE);
+    unlink(path);
+    servers_free(&list);
 }
 END_TEST
 
@@ -437,6 +462,7 @@ int main(void)
     tcase_add_test(tcase, a_word_of_a_million_options_is_read);
     tcase_add_test(tcase, a_line_of_keepalived_may_be_long);
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
+    tcase_add_test(tcase, a_file_with_a_zero_byte_is_refused);
     tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
                         sizeof(scenarios) / sizeof(*scenarios));
     tcase_add_test(tcase, a_line_may_be_long_but_not_endless);
