@@ -346,6 +346,50 @@ START_TEST(scenarios_give_events_in_order_of_time)
 }
 END_TEST
 
+START_TEST(an_address_without_its_port_names_one_server_or_none)
+{
+    static const struct {
+        const char *text;
+        int status;
+    } lines[] = {{"1 fail 10.1.0.1\n", EXIT_USAGE},
+                 {"1 fail 10.1.0.1:81\n", EXIT_OK},
+                 {"1 fail 10.1.0.2\n", EXIT_OK}};
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        struct server_list list = {0};
+        char path[64];
+        ck_assert_int_eq(
+            servers_parse("test", "10.1.0.1:80,10.1.0.1:81,10.1.0.2:80", &list),
+            EXIT_OK);
+        write_file(lines[i].text, path);
+        ck_assert_int_eq(scenario_read("test", path, &list), lines[i].status);
+        unlink(path);
+        servers_free(&list);
+    }
+}
+END_TEST
+
+/* However many there are, and in whatever order they stand. */
+START_TEST(a_million_events_backwards_are_sorted)
+{
+    enum { EVENTS = 1000000 };
+    struct server_list list = {0};
+
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct server_event event = {
+            .at_ns = (EVENTS - i) / 3, .kind = EVENT_WEIGHT, .weight = i};
+        ck_assert_int_eq(servers_add_event(&list, &event), LOCUS_OK);
+    }
+    servers_sort_events(&list);
+    for (size_t i = 1; i < EVENTS; i++) {
+        const struct server_event *a = &list.events[i - 1], *b = &list.events[i];
+        ck_assert(a->at_ns < b->at_ns ||
+                  (a->at_ns == b->at_ns && a->weight < b->weight));
+    }
+    servers_free(&list);
+}
+END_TEST
+
 START_TEST(server_lists_on_the_command_line_are_strict)
 {
     static const char *const bad[] = {"",
@@ -467,6 +511,8 @@ int main(void)
                         sizeof(scenarios) / sizeof(*scenarios));
     tcase_add_test(tcase, a_line_may_be_long_but_not_endless);
     tcase_add_test(tcase, an_event_reads_as_its_line_was_written);
+    tcase_add_test(tcase, an_address_without_its_port_names_one_server_or_none);
+    tcase_add_test(tcase, a_million_events_backwards_are_sorted);
     tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
