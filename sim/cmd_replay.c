@@ -347,7 +347,6 @@ static int make_engine(struct replay *replay, size_t i)
         config.decision = decisions_note;
         config.decision_arg = &replay->decisions[i];
         if (!decisions_init(&replay->decisions[i], replay->setup.cache.capacity > 0)) {
-            fprintf(stderr, "locus replay: cannot make a temporary file\n");
             return EXIT_RUNTIME;
         }
     }
@@ -612,9 +611,6 @@ static int write_decisions(struct replay *replay)
     for (size_t i = 0; ok && i < replay->policy_count; i++) {
         ok = decisions_write(&replay->decisions[i], out, replay->policies[i].text,
                              &replay->setup.servers, &replay->session.source);
-    }
-    if (!ok) {
-        fprintf(stderr, "locus replay: the temporary file of the decisions failed\n");
     }
     return output_close("replay", path, out) && ok ? EXIT_OK : EXIT_RUNTIME;
 }

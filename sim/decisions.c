@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "decisions.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "csv.h"
+#include "temporary.h"
 
 struct decision {
     uint64_t at_ns;
@@ -30,9 +33,15 @@ static const struct {
 
 bool decisions_init(struct decisions *decisions, bool cache)
 {
-    decisions->spool = tmpfile();
+    int fd = temporary_open();
+
     decisions->cache = cache;
-    return decisions->spool != NULL;
+    decisions->spool = fd >= 0 ? fdopen(fd, "w+b") : NULL;
+    if (fd >= 0 && decisions->spool == NULL) {
+        close(fd);
+        return temporary_failed("make");
+    }
+    return fd >= 0;
 }
 
 void decisions_fini(struct decisions *decisions)
@@ -54,8 +63,9 @@ void decisions_note(void *arg, const struct arrival *arrival, uint32_t server,
         .hit = cache_hit,
     };
 
-    /* A failure stays in the stream's error flag until decisions_write() asks. */
-    fwrite(&d, sizeof(d), 1, decisions->spool);
+    if (decisions->error == 0 && fwrite(&d, sizeof(d), 1, decisions->spool) != 1) {
+        decisions->error = errno; /* until decisions_write() asks */
+    }
 }
 
 void decisions_header(FILE *out)
@@ -83,8 +93,9 @@ bool decisions_write(struct decisions *decisions, FILE *out, const char *policy,
     struct decision d;
     char name[256];
 
-    if (fflush(spool) != 0 || ferror(spool) || fseek(spool, 0, SEEK_SET) != 0) {
-        return false;
+    if (decisions->error != 0 || fflush(spool) != 0 || fseek(spool, 0, SEEK_SET) != 0) {
+        errno = decisions->error != 0 ? decisions->error : errno;
+        return temporary_failed("write");
     }
     while (fread(&d, sizeof(d), 1, spool) == 1) {
         arrivals_destination_text(source, d.destination, name, sizeof(name));
@@ -95,5 +106,5 @@ bool decisions_write(struct decisions *decisions, FILE *out, const char *policy,
         write_why(out, d.why);
         fprintf(out, ",%s\n", !decisions->cache ? "" : d.hit != 0 ? "hit" : "miss");
     }
-    return !ferror(spool);
+    return !ferror(spool) || temporary_failed("read");
 }

@@ -15,17 +15,19 @@
 
 struct decisions {
     FILE *spool;
+    int error;  /* errno of its first failure */
     bool cache; /* there is a cache model */
 };
 
-/* false: no temporary file. */
+/* false: no temporary file, which was said on stderr. */
 bool decisions_init(struct decisions *decisions, bool cache);
 void decisions_fini(struct decisions *decisions);
 /* An engine_decision_fn; arg is the decisions. */
 void decisions_note(void *arg, const struct arrival *arrival, uint32_t server,
                     const struct locus_pick *pick, bool cache_hit);
 void decisions_header(FILE *out);
-/* Writes what was noted as CSV; false when the spool had failed (disk full). */
+/* Writes what was noted as CSV; false when the spool had failed (disk full), after a line on
+ * stderr. */
 bool decisions_write(struct decisions *decisions, FILE *out, const char *policy,
                      const struct server_list *servers,
                      const struct arrival_source *source);

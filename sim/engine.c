@@ -6,22 +6,17 @@
 
 enum { PREFETCH_AHEAD = 8 };
 
-/* Connections between FIN and oblivion, all for the same time: first in, first out. */
-struct inactive {
-    uint64_t gone_ns;
+/* One that the server of that handle loses. */
+struct leaving {
+    uint64_t at_ns;
     uint32_t handle;
 };
 
+/* Connections between FIN and oblivion, all for the same time: first in, first out. */
 struct inactive_queue {
-    struct inactive *ring;
+    struct leaving *ring;
     size_t capacity;   /* a power of two, or 0 */
     size_t head, tail; /* counted up; index = & (capacity - 1) */
-};
-
-/* A connection that was there before. */
-struct found {
-    uint64_t at_ns; /* it departs */
-    uint32_t handle;
 };
 
 #define NOT_OPEN UINT32_MAX
@@ -47,7 +42,7 @@ struct engine {
     size_t arrival;                    /* of the batch, now */
     uint32_t *open;                    /* handle by slot, NOT_OPEN: refused */
     size_t open_count;                 /* room */
-    struct found *found;               /* by time */
+    struct leaving *found;             /* active before the first arrival; by time */
     size_t found_count, next_found;
     struct inactive_queue inactive;
 
@@ -127,7 +122,7 @@ static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
 {
     if (queue->tail - queue->head == queue->capacity) {
         size_t capacity = queue->capacity == 0 ? 1024 : 2 * queue->capacity;
-        struct inactive *ring = malloc(capacity * sizeof(*ring));
+        struct leaving *ring = malloc(capacity * sizeof(*ring));
         if (ring == NULL) {
             return LOCUS_ENOMEM;
         }
@@ -140,7 +135,7 @@ static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
             (struct inactive_queue){.ring = ring, .capacity = capacity, .tail = count};
     }
     queue->ring[queue->tail++ & (queue->capacity - 1)] =
-        (struct inactive){.gone_ns = gone_ns, .handle = handle};
+        (struct leaving){.at_ns = gone_ns, .handle = handle};
     return LOCUS_OK;
 }
 
@@ -164,7 +159,7 @@ static uint64_t next_gone_ns(const struct engine *e)
 {
     const struct inactive_queue *q = &e->inactive;
 
-    return q->head != q->tail ? q->ring[q->head & (q->capacity - 1)].gone_ns
+    return q->head != q->tail ? q->ring[q->head & (q->capacity - 1)].at_ns
                               : LOCUS_NEVER;
 }
 
@@ -197,7 +192,7 @@ static int close_planned(struct engine *e)
 
 static int close_found(struct engine *e)
 {
-    const struct found *found = &e->found[e->next_found++];
+    const struct leaving *found = &e->found[e->next_found++];
 
     return close_one(e, found->handle, false, found->at_ns);
 }
@@ -590,7 +585,7 @@ static int take_over(struct engine *e, uint32_t server, const struct server_spec
         status = locus_conn_bind(e->svc, e->handles[server], LOCUS_ACTIVE);
         if (status == LOCUS_OK) {
             recorder_open(&e->recorder, server, 0);
-            e->found[e->found_count++] = (struct found){
+            e->found[e->found_count++] = (struct leaving){
                 .at_ns = active_ns / spec->active * (i + 1),
                 .handle = e->handles[server],
             };
@@ -609,14 +604,16 @@ static int take_over(struct engine *e, uint32_t server, const struct server_spec
 
 static int by_time(const void *a, const void *b)
 {
-    const struct found *x = a, *y = b;
+    const struct leaving *x = a, *y = b;
 
-    return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+    return x->at_ns != y->at_ns ? (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns)
+                                : (x->handle > y->handle) - (x->handle < y->handle);
 }
 
 static int take_over_all(struct engine *e)
 {
     const struct server_list *list = e->config.servers;
+    const struct inactive_queue *q = &e->inactive; /* with its head at 0 */
     size_t count = 0;
     int status = LOCUS_OK;
 
@@ -633,6 +630,9 @@ static int take_over_all(struct engine *e)
         }
     }
     qsort(e->found, e->found_count, sizeof(*e->found), by_time);
+    if (q->tail > 0) {
+        qsort(q->ring, q->tail, sizeof(*q->ring), by_time);
+    }
     return status;
 }
 

@@ -89,27 +89,32 @@ static char *read_stream(FILE *file, size_t *length)
     return NULL;
 }
 
-char *pool_read_file(const struct pool_parse *parse, const char *path)
+int pool_read_file(const struct pool_parse *parse, const char *path, char **text)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    char *text = NULL;
     size_t length = 0;
+    int status = EXIT_OK;
 
-    if (file != NULL) {
-        text = read_stream(file, &length);
-    }
-    if (text == NULL || ferror(file)) {
+    *text = file != NULL ? read_stream(file, &length) : NULL;
+    if (*text == NULL || ferror(file)) {
         fprintf(stderr, "locus %s: cannot read %s: %s\n", parse->command, path,
                 strerror(errno));
-        free(text);
-        text = NULL;
+        status = EXIT_RUNTIME;
+    } else if (memchr(*text, '\0', length) != NULL) {
+        fprintf(stderr, "locus %s: %s: expected text, but there is a zero byte\n",
+                parse->command, path);
+        status = EXIT_USAGE;
     } else {
-        text[length] = '\0';
+        (*text)[length] = '\0';
     }
     if (file != NULL && file != stdin) {
         fclose(file);
     }
-    return text;
+    if (status != EXIT_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
 }
 
 char *pool_next_line(struct pool_parse *parse, char **text)
@@ -359,11 +364,11 @@ int pool_file_read(const char *command, const char *path, const char *service,
                    bool reverse, struct server_list *list)
 {
     struct pool_parse parse = {.command = command, .path = path};
-    char *text = pool_read_file(&parse, path);
     enum pool_kind kind = POOL_LIST;
-    int status = EXIT_RUNTIME;
+    char *text;
+    int status = pool_read_file(&parse, path, &text);
 
-    if (text != NULL) {
+    if (status == EXIT_OK) {
         status = parse_any(&parse, text, &kind);
         parse.path = path;
     }

@@ -333,10 +333,10 @@ static int include_one(struct keepalived *k, const char *path)
     struct pool_parse *parse = k->parse;
     const char *outer_path = parse->path;
     unsigned outer_line = parse->line;
-    char *text = pool_read_file(parse, path);
-    int status = EXIT_RUNTIME;
+    char *text;
+    int status = pool_read_file(parse, path, &text);
 
-    if (text != NULL) {
+    if (status == EXIT_OK) {
         parse->path = path;
         parse->line = 0;
         parse->depth++;

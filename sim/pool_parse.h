@@ -38,8 +38,9 @@ int pool_out_of_memory(const struct pool_parse *parse);
 void pool_skip_word(struct pool_parse *parse, const char *word);
 /* The service of that name, made if need be; NULL: no memory. */
 struct pool_service *pool_service_get(struct pool_parse *parse, const char *name);
-/* The whole file as a string; NULL after a line on stderr. free() it. */
-char *pool_read_file(const struct pool_parse *parse, const char *path);
+/* *text: the whole file as a string, to free(); NULL unless EXIT_OK. An exit_code, after a
+ * line on stderr. */
+int pool_read_file(const struct pool_parse *parse, const char *path, char **text);
 /* Cuts the next line off *text, '\0' behind it; NULL at the end. Counts parse->line. */
 char *pool_next_line(struct pool_parse *parse, char **text);
 /* Splits a line at blanks, quotes kept together and taken off; '#' ends it. At most

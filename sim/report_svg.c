@@ -152,7 +152,7 @@ static bool is_free(const struct box *taken, size_t count, const struct box *wan
             return false;
         }
     }
-    return wanted->x + wanted->width < PLOT_LEFT + PLOT_WIDTH + 400;
+    return wanted->x >= 0 && wanted->x + wanted->width < PLOT_LEFT + PLOT_WIDTH + 400;
 }
 
 /* Right of its point, else left of it, else further down. */
@@ -165,13 +165,14 @@ static struct box place(const struct box *taken, size_t count, int64_t x, int64_
         box.y = y + down;
         box.x = x + 90;
         if (is_free(taken, count, &box)) {
-            break;
+            return box;
         }
         box.x = x - 90 - box.width;
         if (is_free(taken, count, &box)) {
-            break;
+            return box;
         }
     }
+    box.x = x + 90; /* on top of another */
     return box;
 }
 

@@ -60,6 +60,25 @@ void server_event_text(const struct server_list *list, const struct server_event
     }
 }
 
+/* "10.0.0.1" is enough where only one port is in use. How many servers have the address, with
+ * any port; *found: one of them. */
+static size_t find_portless(const struct server_list *list,
+                            const struct locus_address *address, int64_t *found)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct server_spec spec = {.address = list->items[i].address};
+        struct server_list one = {.items = &spec, .count = 1};
+        spec.address.port = 0;
+        if (servers_find(&one, address) == 0) {
+            *found = (int64_t)i;
+            count++;
+        }
+    }
+    return count;
+}
+
 static int name_server(struct pool_parse *parse, struct server_list *list,
                        struct server_event *event, const char *text)
 {
@@ -70,15 +89,9 @@ static int name_server(struct pool_parse *parse, struct server_list *list,
         return pool_error(parse, "expected a server's address, not '%s'", text);
     }
     found = servers_find(list, &spec.address);
-    for (size_t i = 0; found < 0 && i < list->count; i++) {
-        /* "10.0.0.1" is enough where only one port is in use. */
-        struct locus_address address = list->items[i].address;
-        address.port = spec.address.port == 0 ? 0 : address.port;
-        struct server_list one = {.items = &(struct server_spec){.address = address},
-                                  .count = 1};
-        if (spec.address.port == 0 && servers_find(&one, &spec.address) == 0) {
-            found = (int64_t)i;
-        }
+    if (found < 0 && spec.address.port == 0 &&
+        find_portless(list, &spec.address, &found) > 1) {
+        return pool_error(parse, "several servers '%s': say which port", text);
     }
     if (found < 0 && event->kind != EVENT_ADD) {
         return pool_error(parse, "no server '%s'", text);
@@ -242,11 +255,10 @@ static int report_idle_events(const struct pool_parse *parse,
 int scenario_read(const char *command, const char *path, struct server_list *list)
 {
     struct pool_parse parse = {.command = command, .path = path};
-    char *text = pool_read_file(&parse, path);
-    char *rest = text;
     char *words[POOL_WORDS_MAX];
-    char *line;
-    int status = text != NULL ? EXIT_OK : EXIT_RUNTIME;
+    char *text, *line;
+    int status = pool_read_file(&parse, path, &text);
+    char *rest = text;
 
     while (status == EXIT_OK && (line = pool_next_line(&parse, &rest)) != NULL) {
         size_t count = pool_split(line, words);

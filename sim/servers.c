@@ -136,20 +136,24 @@ int servers_add_event(struct server_list *list, const struct server_event *event
         return LOCUS_ENOMEM;
     }
     list->events = events;
-    list->events[list->event_count++] = *event;
+    list->events[list->event_count] = *event;
+    list->events[list->event_count].order = list->event_count;
+    list->event_count++;
     return LOCUS_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct server_event *x = a, *y = b;
+
+    return x->at_ns != y->at_ns ? (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns)
+                                : (x->order > y->order) - (x->order < y->order);
 }
 
 void servers_sort_events(struct server_list *list)
 {
-    for (size_t i = 1; i < list->event_count; i++) {
-        struct server_event event = list->events[i];
-        size_t at = i;
-        while (at > 0 && list->events[at - 1].at_ns > event.at_ns) {
-            list->events[at] = list->events[at - 1];
-            at--;
-        }
-        list->events[at] = event;
+    if (list->event_count > 0) {
+        qsort(list->events, list->event_count, sizeof(*list->events), by_time);
     }
 }
 

@@ -45,6 +45,7 @@ struct server_event {
     bool percent;
     char scheduler[24];
     uint32_t flags;
+    size_t order; /* in which they were added */
 };
 
 enum pool_kind { POOL_LIST, POOL_IPVSADM, POOL_KEEPALIVED };

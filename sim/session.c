@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "figures.h"
 #include "progress.h"
 
 void session_init(struct session *session, const char *command)
@@ -30,6 +31,14 @@ static void show_reading(void *arg, uint64_t done_bytes, uint64_t total_bytes)
 
     progress->total = total_bytes;
     progress_update(progress, done_bytes);
+}
+
+/* Times of a replay are nanoseconds in 63 bits. */
+static bool lasts_too_long(const struct trace_summary *summary, uint64_t speed_milli)
+{
+    figure_sum span_ns = summary->last_ns - summary->first_ns;
+
+    return span_ns * 1000 / speed_milli > INT64_MAX;
 }
 
 int session_open(struct session *session, const struct read_args *args,
@@ -59,6 +68,10 @@ int session_open(struct session *session, const struct read_args *args,
     if (session->summary->records == 0) {
         fprintf(stderr, "locus %s: there is no record to replay\n", session->command);
         return EXIT_EMPTY;
+    }
+    if (lasts_too_long(session->summary, arrivals->speed_milli)) {
+        return usage_error(session->command,
+                           "--speed: so slow, the trace lasts longer than 292 years");
     }
     if (arrivals_open(&session->source, session->trace, arrivals) != LOCUS_OK) {
         fprintf(stderr, "locus %s: out of memory\n", session->command);

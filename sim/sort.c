@@ -9,7 +9,6 @@
 #include "sort.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "radix.h"
+#include "temporary.h"
 
 enum {
     MEMORY_MIN = 64 << 10,
@@ -84,40 +84,6 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-
-    return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
-}
-
-static bool file_failed(const char *what)
-{
-    fprintf(stderr, "locus: cannot %s the temporary file in %s: %s\n", what,
-            temporary_folder(), strerror(errno));
-    return false;
-}
-
-/* A file without a name, so that nothing is left behind however this ends. -1: failed. */
-static int open_temporary(void)
-{
-    char path[4096];
-    int length = snprintf(path, sizeof(path), "%s/locus-XXXXXX", temporary_folder());
-
-    if (length < 0 || (size_t)length >= sizeof(path)) {
-        errno = ENAMETOOLONG;
-        file_failed("make");
-        return -1;
-    }
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) {
-        file_failed("make");
-        return -1;
-    }
-    unlink(path);
-    return fd;
-}
-
 static bool write_all(int fd, const void *data, size_t size)
 {
     const char *at = data;
@@ -128,7 +94,7 @@ static bool write_all(int fd, const void *data, size_t size)
             continue;
         }
         if (done <= 0) {
-            return file_failed("write");
+            return temporary_failed("write");
         }
         at += done;
         size -= (size_t)done;
@@ -149,7 +115,7 @@ static bool read_at(int fd, void *data, size_t size, uint64_t offset)
             errno = EIO;
         }
         if (done <= 0) {
-            return file_failed("read");
+            return temporary_failed("read");
         }
         at += done;
         offset += (uint64_t)done;
@@ -487,7 +453,7 @@ static bool spill(struct sorter *sorter)
     struct run part = {.first = sorter->file_records};
     ssize_t got;
 
-    if (sorter->fd < 0 && (sorter->fd = open_temporary()) < 0) {
+    if (sorter->fd < 0 && (sorter->fd = temporary_open()) < 0) {
         return false;
     }
     if (!merge_chunks(sorter)) {
@@ -559,7 +525,7 @@ static bool merge_pass(struct sorter *sorter, size_t fan_in)
 {
     size_t kept = 0;
     uint64_t first = 0;
-    int fd = open_temporary();
+    int fd = temporary_open();
 
     if (fd < 0) {
         return false;

@@ -47,16 +47,18 @@ static FILE *open_plain(const char *path)
     return file;
 }
 
-/* True when all of them lie in the file. */
+/* True when the rest of the file is all of them and nothing else. */
 static bool records_fit(const struct stream *stream)
 {
+    const uint64_t each = sizeof(struct numbered_record);
     struct stat st;
 
-    return fstat(fileno(stream->file), &st) == 0 &&
-           (uint64_t)st.st_size >= stream->records_at &&
-           ((uint64_t)st.st_size - stream->records_at) /
-                   sizeof(struct numbered_record) >=
-               stream->count;
+    if (fstat(fileno(stream->file), &st) != 0 ||
+        (uint64_t)st.st_size < stream->records_at) {
+        return false;
+    }
+    uint64_t rest = (uint64_t)st.st_size - stream->records_at;
+    return rest / each == stream->count && rest % each == 0;
 }
 
 static bool begin(struct stream *stream, struct record_keys *keys)

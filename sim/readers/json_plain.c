@@ -121,6 +121,7 @@ struct asked {
     const struct json_key *keys;
     size_t key_count;
     struct json_plain *values;
+    bool outer_seen;
 };
 
 static bool same(struct slice a, struct slice b)
@@ -147,9 +148,22 @@ static bool keep(const struct asked *asked, struct slice outer, struct slice key
     return true;
 }
 
+/* Whether something inside of the member is asked for, and was a member before: the later one
+ * would count, not both. */
+static bool is_outer_again(struct asked *asked, struct slice key)
+{
+    for (size_t i = 0; i < asked->key_count; i++) {
+        if (asked->keys[i].outer.text != NULL && same(key, asked->keys[i].outer)) {
+            bool again = asked->outer_seen;
+            asked->outer_seen = true;
+            return again;
+        }
+    }
+    return false;
+}
+
 /* The members of the object, up to and with its brace. */
-static bool take_members(struct cursor *c, const struct asked *asked,
-                         struct slice outer)
+static bool take_members(struct cursor *c, struct asked *asked, struct slice outer)
 {
     if (take(c, '}')) {
         return true;
@@ -157,7 +171,8 @@ static bool take_members(struct cursor *c, const struct asked *asked,
     do {
         struct json_plain value = {.kind = JSON_OTHER};
         struct slice key;
-        if (!take_string(c, &key) || !take(c, ':') || c->at == c->end) {
+        if (!take_string(c, &key) || !take(c, ':') || c->at == c->end ||
+            (outer.text == NULL && is_outer_again(asked, key))) {
             return false;
         }
         if (*c->at == '{' && outer.text == NULL) {
@@ -179,7 +194,7 @@ bool json_plain(struct slice line, const struct json_key *keys, size_t key_count
                 struct json_plain *values, size_t count)
 {
     struct cursor c = {line.text, line.text + line.length};
-    struct asked asked = {keys, key_count, values};
+    struct asked asked = {keys, key_count, values, false};
 
     for (size_t i = 0; i < count; i++) {
         values[i] = (struct json_plain){.kind = JSON_ABSENT};

@@ -20,7 +20,7 @@ struct json_plain {
 
 /* A member that is asked for: of the object, or of the object inside that is called outer. */
 struct json_key {
-    struct slice outer; /* text NULL: none */
+    struct slice outer; /* text NULL: none; the same in all keys that have one */
     struct slice key;
     uint8_t place; /* in the values; several keys may share one */
 };
@@ -35,8 +35,8 @@ struct json_key {
         .key = {.text = (name), .length = sizeof(name) - 1}, .place = (at) \
     }
 
-/* Fills values, all count of them. False when the line is not plain, or says one of them
- * twice. */
+/* Fills values, all count of them. False when the line is not plain, or says one of them, or
+ * what they are inside of, twice. */
 bool json_plain(struct slice line, const struct json_key *keys, size_t key_count,
                 struct json_plain *values, size_t count);
 

@@ -46,6 +46,21 @@ static int take(struct reader *reader, const struct numbered_record *numbered)
     return reader_emit(reader, &record, record.start_ns);
 }
 
+/* As 'cat' makes it of two files, of which the second would be lost. */
+static int expect_end(struct reader *reader)
+{
+    char byte;
+    size_t got;
+
+    if (input_some(reader->input, &byte, 1, &got) == INPUT_ERROR) {
+        return EXIT_RUNTIME;
+    }
+    return got == 0 ? 0
+                    : reader_bad(reader, "file goes on after its last record", "file",
+                                 "as many records as its header says",
+                                 (struct slice){"", 0});
+}
+
 static int read_records(struct reader *reader, uint64_t count)
 {
     const volatile int *stop = reader->options->stop;
@@ -69,14 +84,14 @@ static int read_records(struct reader *reader, uint64_t count)
         }
         count -= got;
         if (status == 0 && got < wanted) {
-            status =
-                reader_bad(reader, "file ends before its last record", "file",
-                           "as many records as its header says", (struct slice){"", 0});
-            break;
+            free(chunk);
+            return reader_bad(reader, "file ends before its last record", "file",
+                              "as many records as its header says",
+                              (struct slice){"", 0});
         }
     }
     free(chunk);
-    return status;
+    return status == 0 && count == 0 ? expect_end(reader) : status;
 }
 
 static int locus_start(struct reader *reader)

@@ -451,6 +451,23 @@ START_TEST(connections_found_at_the_start_leave_in_the_end)
 }
 END_TEST
 
+/* Those of the second server do not wait for those of the first. */
+START_TEST(connections_found_inactive_leave_every_server_evenly)
+{
+    make_servers(2, 5);
+    for (size_t i = 0; i < 2; i++) {
+        servers.items[i].inactive = 4;
+        servers.items[i].upper = servers.items[i].lower = 4;
+    }
+    struct engine *engine = begin("wlc");
+    ck_assert_uint_ne(given(engine, 30 * SECOND, 0), LOCUS_NO_SERVER);
+    ck_assert_uint_ne(given(engine, 31 * SECOND, 0), LOCUS_NO_SERVER);
+    ck_assert_uint_eq(given(engine, 32 * SECOND, 0), LOCUS_NO_SERVER);
+    ck_assert_uint_eq(end(engine).refused, 1);
+    done(engine);
+}
+END_TEST
+
 /* ---- against a plain replay ------------------------------------------------------ */
 
 enum { ARRIVALS = 3000, SERVERS = 5, DESTINATIONS = 40 };
@@ -573,6 +590,7 @@ int main(void)
     tcase_add_test(tcase, leastalloc_leaves_a_full_server_until_there_is_room);
     tcase_add_test(tcase, leastalloc_refuses_while_nobody_is_there);
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
+    tcase_add_test(tcase, connections_found_inactive_leave_every_server_evenly);
     tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

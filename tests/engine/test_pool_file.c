@@ -196,13 +196,18 @@ static void describe(const struct server_list *list, FILE *out)
     }
 }
 
-static void write_file(const char *text, char path[64])
+static void write_bytes(const char *bytes, size_t size, char path[64])
 {
     strcpy(path, "/tmp/locus-pool-XXXXXX");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
     close(fd);
+}
+
+static void write_file(const char *text, char path[64])
+{
+    write_bytes(text, strlen(text), path);
 }
 
 START_TEST(pool_files_give_the_servers_they_name)
@@ -274,6 +279,26 @@ START_TEST(a_pool_file_that_is_not_there_is_a_runtime_error)
 }
 END_TEST
 
+/* What stands behind it would be lost. */
+START_TEST(a_file_with_a_zero_byte_is_refused)
+{
+    static const char pool[] = "10.1.0.1:80 4\n\00010.1.0.2:80 4\n";
+    static const char scenario[] = "1 weight 10.0.0.1:80 7\n2 fail \00010.0.0.1:80\n";
+    struct server_list list = {0};
+    char path[64];
+
+    write_bytes(pool, sizeof(pool) - 1, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_USAGE);
+    unlink(path);
+    servers_free(&list);
+    ck_assert_int_eq(servers_parse("test", "2", &list), EXIT_OK);
+    write_bytes(scenario, sizeof(scenario) - 1, path);
+    ck_assert_int_eq(scenario_read("test", path, &list), EXIT_USAGE);
+    unlink(path);
+    servers_free(&list);
+}
+END_TEST
+
 /* ---- scenarios ------------------------------------------------------------------- */
 
 static const struct {
@@ -316,6 +341,50 @@ START_TEST(scenarios_give_events_in_order_of_time)
         fclose(out);
         ck_assert_int_eq(status, EXIT_OK);
         ck_assert_str_eq(found, scenarios[_i].expected);
+    }
+    servers_free(&list);
+}
+END_TEST
+
+START_TEST(an_address_without_its_port_names_one_server_or_none)
+{
+    static const struct {
+        const char *text;
+        int status;
+    } lines[] = {{"1 fail 10.1.0.1\n", EXIT_USAGE},
+                 {"1 fail 10.1.0.1:81\n", EXIT_OK},
+                 {"1 fail 10.1.0.2\n", EXIT_OK}};
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        struct server_list list = {0};
+        char path[64];
+        ck_assert_int_eq(
+            servers_parse("test", "10.1.0.1:80,10.1.0.1:81,10.1.0.2:80", &list),
+            EXIT_OK);
+        write_file(lines[i].text, path);
+        ck_assert_int_eq(scenario_read("test", path, &list), lines[i].status);
+        unlink(path);
+        servers_free(&list);
+    }
+}
+END_TEST
+
+/* However many there are, and in whatever order they stand. */
+START_TEST(a_million_events_backwards_are_sorted)
+{
+    enum { EVENTS = 1000000 };
+    struct server_list list = {0};
+
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct server_event event = {
+            .at_ns = (EVENTS - i) / 3, .kind = EVENT_WEIGHT, .weight = i};
+        ck_assert_int_eq(servers_add_event(&list, &event), LOCUS_OK);
+    }
+    servers_sort_events(&list);
+    for (size_t i = 1; i < EVENTS; i++) {
+        const struct server_event *a = &list.events[i - 1], *b = &list.events[i];
+        ck_assert(a->at_ns < b->at_ns ||
+                  (a->at_ns == b->at_ns && a->weight < b->weight));
     }
     servers_free(&list);
 }
@@ -437,10 +506,13 @@ int main(void)
     tcase_add_test(tcase, a_word_of_a_million_options_is_read);
     tcase_add_test(tcase, a_line_of_keepalived_may_be_long);
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
+    tcase_add_test(tcase, a_file_with_a_zero_byte_is_refused);
     tcase_add_loop_test(tcase, scenarios_give_events_in_order_of_time, 0,
                         sizeof(scenarios) / sizeof(*scenarios));
     tcase_add_test(tcase, a_line_may_be_long_but_not_endless);
     tcase_add_test(tcase, an_event_reads_as_its_line_was_written);
+    tcase_add_test(tcase, an_address_without_its_port_names_one_server_or_none);
+    tcase_add_test(tcase, a_million_events_backwards_are_sorted);
     tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

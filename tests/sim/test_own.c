@@ -139,12 +139,14 @@ static const struct {
     {FIELD(header.record_bytes), 64, "exit 1"},
     {FIELD(header.destinations), UINT64_MAX, "exit 1"},
     {FIELD(header.destinations), KEYSET_FULL, "exit 1"},
-    {FIELD(header.destinations), 1, "! 3 record is damaged\n"}, /* all shifts */
+    {FIELD(header.destinations), 1, /* all shifts */
+     "! 3 record is damaged\n! 1 file goes on after its last record\n"},
     {FIELD(header.clients), UINT64_MAX, "exit 1"},
     {FIELD(header.clients), KEYSET_FULL, "exit 1"},
-    {FIELD(header.count), 0, ""},
+    {FIELD(header.count), 0, "! 1 file goes on after its last record\n"},
     {FIELD(header.count), 2,
-     "1 0.5 a.exampl < 192.0.2.1 6 10\n2 0.5 10.0.0.1 < 192.0.2.1 6 11\n"},
+     "1 0.5 a.exampl < 192.0.2.1 6 10\n2 0.5 10.0.0.1 < 192.0.2.1 6 11\n"
+     "! 1 file goes on after its last record\n"},
     {FIELD(name.family), 0, "exit 1"},
     {FIELD(name.family), 4, "exit 1"},
     {FIELD(name.family), LOCUS_IPV4, "exit 1"},
@@ -189,6 +191,19 @@ START_TEST(more_records_promised_than_there_are_is_one_bad_record)
         f.header.count = counts[i];
         ck_assert_str_eq(read_it(&f), expected);
     }
+}
+END_TEST
+
+/* As 'cat' makes it of two: the second would be lost. */
+START_TEST(a_file_behind_another_is_not_passed_over_in_silence)
+{
+    struct file twice[2] = {make_file(), make_file()};
+    char expected[256];
+
+    snprintf(expected, sizeof(expected), "%s! 1 file goes on after its last record\n",
+             whole);
+    ck_assert_str_eq(read_text(&defaults, twice, sizeof(twice)), expected);
+    ck_assert_str_eq(read_text(&defaults, twice, sizeof(twice[0]) + 1), expected);
 }
 END_TEST
 
@@ -280,6 +295,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_field_out_of_range_is_said_and_its_record_left_out, 0,
                         (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(tcase, more_records_promised_than_there_are_is_one_bad_record);
+    tcase_add_test(tcase, a_file_behind_another_is_not_passed_over_in_silence);
     tcase_add_test(tcase, the_same_key_twice_is_refused);
     tcase_add_test(tcase, a_file_cut_anywhere_or_with_any_bit_flipped_is_survived);
     tcase_add_test(tcase, a_file_that_changes_after_it_was_opened_is_an_error);

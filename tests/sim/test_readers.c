@@ -539,6 +539,8 @@ static const char *const zeek_members[][8] = {
     {"\"id.resp_p\":", "80", "65535", "65536", "0", "8.0", " 81 ", "\"80\""},
     {"\"proto\":", "\"tcp\"", "\"udp\"", "\"tcp\"", "6", "\"icmp\"", "\"t\\u0063p\"",
      "\"\xc3\xa9\""},
+    {"\"id\":", NULL, NULL, "{\"orig_p\":6}", "{\"resp_h\":\"10.1.0.5\"}", NULL, "5",
+     "{}"},
     {"\"tags\":", "[]", "[1,\"a\",null]", "[1,]", "tru", NULL, "\"a\tb\"", NULL},
 };
 
@@ -557,6 +559,8 @@ static const char *const eve_members[][8] = {
      "\"bytes_toclient\":9}",
      "{\"start\":\"1970-01-01T00:00:05Z\",\"end\":\"1970-01-01T00:00:04Z\"}",
      "{\"start\":5,\"start\":6}", "{\"start\":5,\"bytes_toclient\":-1}", "{}", "7"},
+    {"\"flow\":", NULL, NULL, NULL, "{\"end\":\"1970-01-01T00:00:09Z\"}",
+     "{\"start\":\"1970-01-01T00:00:04Z\"}", "{}", "7"},
 };
 
 /* An object of these members, some left out, each with one of its values; the first values

@@ -1,0 +1,1 @@
+TMPDIR=/nonexistent locus replay --servers 2 --policy wlc --decisions /dev/null data/small.squid
