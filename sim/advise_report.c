@@ -273,6 +273,9 @@ static void print_replay(const struct advice *advice)
     for (size_t i = 0; i < c->servers.count; i++) {
         const struct server_spec *server = &c->servers.items[i];
         printf("%s%s*%" PRIu32, i > 0 ? "," : "", server->name, server->weight);
+        if (server->capacity != 0) {
+            printf("@%" PRIu32, server->capacity);
+        }
         if (server->upper != 0) {
             printf("/%" PRIu32 "/%" PRIu32, server->upper, server->lower);
         }

@@ -86,11 +86,13 @@ static bool is_lblc(const struct lint *lint)
 
 static void check_weight(struct lint *lint, const struct server_spec *s)
 {
-    if (is_lblc(lint) && s->weighted && s->weight == 1) {
+    if (is_lblc(lint) && s->weighted && s->weight == 1 && s->capacity == 0) {
         say(lint, "weight-one", s->name,
             "weight 1 is a capacity of 1 under %s: with two active connections it is "
             "overfull, and destinations leave it for any server with less than half of "
-            "its weight; let weights be connections that a server can take",
+            "its weight; let weights be connections that a server can take (with "
+            "liblocus: "
+            "give it a capacity)",
             lint->policy_name);
     }
     if (s->weight > 65535) {
@@ -133,11 +135,11 @@ static void check_thresholds(struct lint *lint, const struct server_spec *s)
             "upper "
             "threshold %" PRIu32 " keeps new ones away only; lblcr keeps it",
             s->upper);
-    } else if (s->weight > s->upper) {
+    } else if (server_capacity(s) > s->upper) {
         say(lint, "threshold-below-weight", s->name,
-            "the upper threshold %" PRIu32 " stops it below its weight %" PRIu32
+            "the upper threshold %" PRIu32 " stops it below its %s %" PRIu32
             ", so that it never spills",
-            s->upper, s->weight);
+            s->upper, s->capacity != 0 ? "capacity" : "weight", server_capacity(s));
     }
 }
 
@@ -203,20 +205,21 @@ static void check_servers(struct lint *lint)
 static void check_capacity(struct lint *lint, uint64_t active)
 {
     const struct server_list *list = &lint->setup.servers;
-    uint64_t weight = 0;
-    bool given = false;
+    uint64_t capacity = 0;
+    bool given = false, apart = false;
 
     for (size_t i = 0; i < list->count; i++) {
-        weight += list->items[i].weight;
+        capacity += server_capacity(&list->items[i]);
         given = given || list->items[i].weighted;
+        apart = apart || list->items[i].capacity != 0;
     }
-    if (given && is_lblc(lint) && weight < active) {
+    if (given && is_lblc(lint) && capacity < active) {
         say(lint, "capacity-below-load", "pool",
-            "the weights make %" PRIu64 " together, the trace has %" PRIu64
-            " connections at once (p99 over time): servers stay above their weight, "
-            "and "
+            "the %s make %" PRIu64 " together, the trace has %" PRIu64
+            " connections at once (p99 over time): servers stay above their %s, and "
             "as no other is below half of its own, nothing spills",
-            weight, active);
+            apart ? "capacities" : "weights", capacity, active,
+            apart ? "capacity" : "weight");
     }
 }
 

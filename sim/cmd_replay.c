@@ -29,7 +29,7 @@ struct replay_args {
     const char *policies, *scenario, *pool_uri;
     const char *timeline, *decisions, *metrics, *html, *svg;
     bool json, csv, per_server, timing;
-    uint64_t expiration_ns, max_entries, interval_ns, width;
+    uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
 };
 
 #define AT(field) offsetof(struct replay_args, field)
@@ -61,6 +61,11 @@ static const struct option_spec options[] = {
      "Bound on the destinations that lblc and lblcr remember (default: as the rules "
      "say).",
      1, 1u << 27, NULL},
+    {"capacity", 0, OPTION_NUMBER, AT(capacity), "N",
+     "Connections above which lblc and lblcr leave a server, of all servers that have "
+     "no "
+     "own (default: the weight, as IPVS). liblocus' alone.",
+     1, LOCUS_WEIGHT_MAX, NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of the table.", 0, 0,
      NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "CSV instead of the table.", 0, 0, NULL},
@@ -277,6 +282,11 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     }
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
+    }
+    for (size_t i = 0; i < replay->setup.servers.count; i++) {
+        struct server_spec *spec = &replay->setup.servers.items[i];
+        spec->capacity =
+            spec->capacity != 0 ? spec->capacity : (uint32_t)args->capacity;
     }
     return status;
 }

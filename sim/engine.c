@@ -665,6 +665,7 @@ static int make_servers(struct engine *e)
         e->specs[i] = (struct locus_server_config){
             .address = spec->address,
             .weight = spec->weight,
+            .capacity = spec->capacity,
             .upper_threshold = spec->upper,
             .lower_threshold = spec->lower,
             .tag = i,

@@ -90,6 +90,9 @@ static json_t *servers_array(const struct server_list *list)
         json_t *server = json_object();
         set_text(server, "address", s->name);
         set_number(server, "weight", s->weight);
+        if (s->capacity != 0) {
+            set_number(server, "capacity", s->capacity);
+        }
         set_number(server, "upper_threshold", s->upper);
         set_number(server, "lower_threshold", s->lower);
         json_object_set_new(server, "later", json_boolean(s->later));

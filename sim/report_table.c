@@ -228,9 +228,9 @@ static void print_assumptions(FILE *out, const struct report *report)
 static void print_servers(FILE *out, const struct report *report)
 {
     const struct server_list *list = report->servers;
-    uint64_t total = 0, in_service = 0;
+    uint64_t total = 0, in_service = 0, capacity = 0;
     uint32_t first = 0;
-    bool even = true;
+    bool even = true, apart = false;
     char a[REPORT_TEXT], b[REPORT_TEXT];
 
     for (size_t i = 0; i < list->count; i++) {
@@ -238,6 +238,8 @@ static void print_servers(FILE *out, const struct report *report)
         if (!s->later) {
             first = in_service++ == 0 ? s->weight : first;
             total += s->weight;
+            capacity += server_capacity(s);
+            apart = apart || s->capacity != 0;
             even = even && s->weight == first;
         }
     }
@@ -250,6 +252,9 @@ static void print_servers(FILE *out, const struct report *report)
                 in_service == 1 ? "" : " each");
     } else {
         fprintf(out, ", weights %s together", report_count(total, a));
+    }
+    if (apart) {
+        fprintf(out, ", capacity %s together", report_count(capacity, a));
     }
     if (report->weights_from_trace) {
         fprintf(out, ": for 1.25 x the trace's p99 of %s concurrent (peak %s)",

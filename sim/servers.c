@@ -179,21 +179,40 @@ static int make_numbered(const char *command, uint64_t count, struct server_list
     return EXIT_OK;
 }
 
-/* "40", "40/200", "40/200/150" */
+static bool parse_number(const char *text, const char *end, uint32_t *out)
+{
+    uint64_t value;
+
+    if (!read_number(text, (size_t)(end - text), &value) || value > LOCUS_WEIGHT_MAX) {
+        return false;
+    }
+    *out = (uint32_t)value;
+    return true;
+}
+
+/* "40", "1@40" */
+static bool parse_weight(const char *text, const char *end, struct server_spec *spec)
+{
+    const char *at = memchr(text, '@', (size_t)(end - text));
+
+    return parse_number(text, at != NULL ? at : end, &spec->weight) &&
+           (at == NULL ||
+            (parse_number(at + 1, end, &spec->capacity) && spec->capacity > 0));
+}
+
+/* "40", "1@40", "40/200", "40/200/150" */
 static bool parse_numbers(const char *text, size_t length, struct server_spec *spec)
 {
-    uint32_t *const targets[] = {&spec->weight, &spec->upper, &spec->lower};
+    uint32_t *const thresholds[] = {&spec->upper, &spec->lower};
     const char *end = text + length;
 
     for (size_t i = 0; i < 3; i++) {
         const char *slash = memchr(text, '/', (size_t)(end - text));
         const char *stop = slash != NULL ? slash : end;
-        uint64_t value;
-        if (!read_number(text, (size_t)(stop - text), &value) ||
-            value > LOCUS_WEIGHT_MAX) {
+        if (i == 0 ? !parse_weight(text, stop, spec)
+                   : !parse_number(text, stop, thresholds[i - 1])) {
             return false;
         }
-        *targets[i] = (uint32_t)value;
         if (slash == NULL) {
             return spec->lower <= spec->upper;
         }
@@ -220,8 +239,8 @@ static int parse_one(const char *command, const char *text, size_t length,
     if (star != NULL && !parse_numbers(star + 1, length - address - 1, &spec)) {
         return usage_error(
             command,
-            "--servers: expected WEIGHT[/UPPER[/LOWER]] behind '*', each "
-            "from 0 to %d, not '%.*s'",
+            "--servers: expected WEIGHT[@CAPACITY][/UPPER[/LOWER]] behind '*', each "
+            "from 0 (CAPACITY: 1) to %d, not '%.*s'",
             LOCUS_WEIGHT_MAX, (int)(length - address - 1), star + 1);
     }
     if (servers_find(list, &spec.address) >= 0) {

@@ -18,6 +18,7 @@ struct server_spec {
     struct locus_address address; /* a name that is no address: LOCUS_NAME */
     char name[SERVER_NAME_SIZE];  /* for reports */
     uint32_t weight;
+    uint32_t capacity;         /* of lblc's spill test; 0: the weight */
     uint32_t upper, lower;     /* thresholds; 0: none */
     uint32_t active, inactive; /* connections when the replay begins */
     char forward;              /* g, m or i, as the option of ipvsadm; 0: not known */
@@ -75,6 +76,11 @@ int64_t servers_find(const struct server_list *list,
 bool servers_have_one_destination(const struct server_list *list);
 /* Whether the scheduler of that name looks at the destination: dh, lblc, lblcr. */
 bool policy_goes_by_destination(const char *scheduler);
+/* What lblc and lblcr compare its connections with. */
+static inline uint32_t server_capacity(const struct server_spec *spec)
+{
+    return spec->capacity != 0 ? spec->capacity : spec->weight;
+}
 /* LOCUS_EFULL: SERVERS_MAX are there. */
 int servers_add(struct server_list *list, const struct server_spec *spec);
 int servers_add_event(struct server_list *list, const struct server_event *event);
@@ -83,7 +89,8 @@ void servers_sort_events(struct server_list *list);
 
 /*
  * --servers: "4" (10.0.0.1:80 to 10.0.0.4:80, weights from the trace) or
- * "10.0.0.1:80*40,10.0.0.2:80*40/200/150" (weight, upper and lower threshold). An exit_code, after a line on stderr.
+ * "10.0.0.1:80*40,10.0.0.2:80*1@40/200/150" (weight, capacity behind '@', upper and lower
+ * threshold). An exit_code, after a line on stderr.
  */
 int servers_parse(const char *command, const char *text, struct server_list *list);
 

@@ -34,7 +34,7 @@ static inline bool load_less_by_weight(const struct server *a, const struct serv
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);
 
-/* The connections that the spill test compares with weights. */
+/* The connections that the spill test compares with capacities. */
 static inline uint32_t spill_load(const struct locus_service *svc,
                                   const struct server *server)
 {
@@ -42,13 +42,13 @@ static inline uint32_t spill_load(const struct locus_service *svc,
                                          : server->conns[LOCUS_ACTIVE];
 }
 
-/* LBLC's reason to leave a server: it is above its weight while another is under half. The
+/* LBLC's reason to leave a server: it is above its capacity while another is under half. The
  * second is asked first: its answer seldom changes from pick to pick, so that the branch
  * is predicted. */
 static inline bool should_spill(const struct locus_service *svc,
                                 const struct server *server)
 {
-    return UNLIKELY(svc->under_half > 0) && spill_load(svc, server) > server->weight;
+    return UNLIKELY(svc->under_half > 0) && spill_load(svc, server) > server->capacity;
 }
 
 /*

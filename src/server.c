@@ -23,10 +23,10 @@ static void list_push(struct locus_service *svc, struct server_list *list,
 {
     struct server *s = &svc->servers[slot];
 
-    s->prev = LOCUS_NO_SERVER;
+    svc->identities[slot]->prev = LOCUS_NO_SERVER;
     s->next = list->head;
     if (list->head != LOCUS_NO_SERVER) {
-        svc->servers[list->head].prev = slot;
+        svc->identities[list->head]->prev = slot;
     }
     list->head = slot;
     list->count++;
@@ -36,15 +36,15 @@ static void list_push(struct locus_service *svc, struct server_list *list,
 static void list_remove(struct locus_service *svc, struct server_list *list,
                         uint32_t slot)
 {
-    const struct server *s = &svc->servers[slot];
+    uint32_t next = svc->servers[slot].next, prev = svc->identities[slot]->prev;
 
-    if (s->prev != LOCUS_NO_SERVER) {
-        svc->servers[s->prev].next = s->next;
+    if (prev != LOCUS_NO_SERVER) {
+        svc->servers[prev].next = next;
     } else {
-        list->head = s->next;
+        list->head = next;
     }
-    if (s->next != LOCUS_NO_SERVER) {
-        svc->servers[s->next].prev = s->prev;
+    if (next != LOCUS_NO_SERVER) {
+        svc->identities[next]->prev = prev;
     }
     list->count--;
 }
@@ -56,7 +56,7 @@ static uint32_t half_of(const struct locus_service *svc, const struct server *s)
     bool counted = s->state == SERVER_IN_SERVICE &&
                    (!svc->rules.spill_eligible_only || s->load.divisor != 0);
 
-    return counted ? s->weight / 2 + s->weight % 2 : 0;
+    return counted ? s->capacity / 2 + s->capacity % 2 : 0;
 }
 
 void locus_server_refresh(struct locus_service *svc, uint32_t slot)
@@ -319,21 +319,26 @@ static bool known(const struct locus_service *svc, uint32_t server)
     return server < svc->slots && svc->servers[server].state != SERVER_FREE;
 }
 
-static int check_numbers(const struct locus_service *svc, uint32_t weight,
-                         uint32_t upper, uint32_t lower)
+static int check_numbers(const struct locus_service *svc,
+                         const struct locus_server_config *config)
 {
-    if (weight > LOCUS_WEIGHT_MAX || lower > upper) {
+    if (config->weight > LOCUS_WEIGHT_MAX || config->capacity > LOCUS_WEIGHT_MAX ||
+        config->lower_threshold > config->upper_threshold) {
         return LOCUS_ERANGE;
     }
-    if (upper > INT32_MAX && svc->rules.threshold != LOCUS_THRESHOLD_CLASSIC) {
+    if (config->upper_threshold > INT32_MAX &&
+        svc->rules.threshold != LOCUS_THRESHOLD_CLASSIC) {
         return LOCUS_EINVAL;
     }
     return LOCUS_OK;
 }
 
-static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight)
+static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight,
+                       uint32_t capacity)
 {
+    svc->identities[slot]->capacity = capacity;
     svc->servers[slot].weight = weight;
+    svc->servers[slot].capacity = weight == 0 || capacity == 0 ? weight : capacity;
     if (weight > svc->weight_max) {
         svc->weight_max = weight;
         locus_select_reset(svc);
@@ -343,7 +348,7 @@ static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight
 static void configure(struct locus_service *svc, uint32_t slot,
                       const struct locus_server_config *config)
 {
-    set_weight(svc, slot, config->weight);
+    set_weight(svc, slot, config->weight, config->capacity);
     threshold_edited(svc, &svc->servers[slot], config->upper_threshold,
                      config->lower_threshold);
     locus_server_refresh(svc, slot);
@@ -369,8 +374,7 @@ int locus_server_add(struct locus_service *svc,
                      uint32_t *out)
 {
     struct identity *identity = find_identity(svc, &config->address);
-    int status = check_numbers(svc, config->weight, config->upper_threshold,
-                               config->lower_threshold);
+    int status = check_numbers(svc, config);
     uint32_t slot;
 
     if (identity != NULL && svc->servers[identity->slot].state == SERVER_IN_SERVICE) {
@@ -415,8 +419,7 @@ int locus_server_add(struct locus_service *svc,
 int locus_server_edit(struct locus_service *svc, uint32_t server,
                       const struct locus_server_config *config)
 {
-    int status = check_numbers(svc, config->weight, config->upper_threshold,
-                               config->lower_threshold);
+    int status = check_numbers(svc, config);
 
     if (!in_service(svc, server)) {
         return LOCUS_ENOENT;
@@ -441,6 +444,7 @@ int locus_server_set_weight(struct locus_service *svc, uint32_t server, uint32_t
     }
     config.upper_threshold = svc->servers[server].upper;
     config.lower_threshold = svc->servers[server].lower;
+    config.capacity = svc->identities[server]->capacity;
     return locus_server_edit(svc, server, &config);
 }
 
@@ -595,6 +599,7 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
         .last_weight = identity->last_weight,
         .upper_threshold = s->upper,
         .lower_threshold = s->lower,
+        .capacity = identity->capacity,
         .active = s->conns[LOCUS_ACTIVE],
         .inactive = s->conns[LOCUS_INACTIVE],
         .overloaded = s->overloaded,

@@ -39,7 +39,8 @@ struct load {
  * What picks and connection events touch of a server: one cache line. Invariants:
  *   load.divisor > 0  <=>  in service, weight > 0 and not overloaded
  *   load.cost = base + per_active * active + per_inactive * inactive
- *   half = ceil(weight / 2), or 0 if the server is not to be counted in svc->under_half;
+ *   capacity = as configured or, if that is 0, weight; 0 if weight is
+ *   half = ceil(capacity / 2), or 0 if the server is not to be counted in svc->under_half;
  *   svc->under_half = servers with spill load < half
  */
 struct server {
@@ -48,8 +49,8 @@ struct server {
     uint32_t conns[2];     /* by enum locus_conn_state; INT32_MAX together at most */
     uint32_t upper, lower; /* thresholds as configured; upper 0: none */
     uint32_t refs;         /* destinations or buckets that name it */
-    uint32_t next, prev;   /* in svc->list or svc->trash */
-    uint32_t half;
+    uint32_t next;         /* in svc->list or svc->trash */
+    uint32_t capacity, half;
     uint8_t state; /* enum server_state */
     bool overloaded;
 };
@@ -65,7 +66,9 @@ struct identity {
     } key; /* the address, without padding that could differ */
     uint64_t tag;
     uint32_t slot;
+    uint32_t prev; /* in svc->list or svc->trash */
     uint32_t last_weight;
+    uint32_t capacity;   /* as configured; 0: the weight */
     uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
 };
 
@@ -107,7 +110,7 @@ struct locus_service {
     struct identity *by_address;
     uint64_t next_rank;
     uint32_t weight_max; /* no server ever had a higher weight */
-    uint32_t under_half; /* servers with 2 * spill load < weight */
+    uint32_t under_half; /* servers with 2 * spill load < capacity */
 
     struct load_index *index; /* the selection index, see select.c */
     bool indexed;             /* enough servers for it */

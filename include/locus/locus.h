@@ -14,11 +14,12 @@
  *     locus_conn_unbind(svc, pick.server, LOCUS_INACTIVE);                when gone
  *     locus_tick(svc, now_ns, 10000);                      ... from time to time
  *
- * WORDS. destination: what a request is for; the key of the map. weight: capacity; 0
- * quiesces (nothing new). active, inactive: connection counts. overhead: cost number of
+ * WORDS. destination: what a request is for; the key of the map. weight: a server's share;
+ * 0 quiesces (nothing new). capacity: the connections that fill it; its weight, unless given
+ * apart. active, inactive: connection counts. overhead: cost number of
  * a server's connections. load: overhead / weight. overloaded: flag set at the upper
  * threshold, cleared below the lower. spill: LBLC's reason to leave a bound server
- * (active > weight while some server has 2 * active < weight). lastuse, lastmod: when a
+ * (active > capacity while some server has 2 * active < capacity). lastuse, lastmod: when a
  * destination was last looked up, when its set last changed. trash: removed servers
  * that something still refers to.
  *
@@ -145,7 +146,8 @@ struct locus_rules {
     uint64_t gc_interval_ns; /* between runs: 60 s */
     uint64_t gc_stale_ns;    /* 360 s */
 
-    bool spill_counts_total; /* article: spill compares active + inactive with weight */
+    bool
+        spill_counts_total; /* article: spill compares active + inactive with capacity */
     bool spill_eligible_only;   /* only servers that could take the connection make
                                    others spill (kernel: overloaded ones do too) */
     bool lblc_checks_threshold; /* article: lblc leaves an overloaded server (kernel: a
@@ -292,7 +294,13 @@ struct locus_server_config {
     uint32_t upper_threshold;     /* total connections; 0: none; above 2^31-1: EINVAL,
                                      except under LOCUS_THRESHOLD_CLASSIC */
     uint32_t lower_threshold;     /* 0: 3/4 of upper; above upper: ERANGE */
-    uint64_t tag;                 /* the caller's own; not interpreted */
+    /* lblc, lblcr: what the spill test compares the server's connections with, 0: its
+     * weight (the kernel). Weights can then say shares alone: lblc moves a destination of a
+     * server of weight 1 as soon as that has two connections, the default of ipvsadm, but
+     * with a capacity of 100 not before it has 101. A quiesced server has none. Above
+     * 2^31-1: ERANGE. */
+    uint32_t capacity;
+    uint64_t tag; /* the caller's own; not interpreted */
 };
 
 /*
@@ -304,7 +312,7 @@ struct locus_server_config {
 LOCUS_API int locus_server_add(struct locus_service *svc,
                                const struct locus_server_config *config,
                                uint64_t now_ns, uint32_t *out) LOCUS_NODISCARD;
-/* Changes weight and thresholds (ipvsadm -e); address and tag of config are not looked at.
+/* Changes weight, thresholds (ipvsadm -e) and capacity; address and tag of config are not looked at.
  * The place in the list stays. ENOENT: not in service; ERANGE, EINVAL; ENOMEM. */
 LOCUS_API int
 locus_server_edit(struct locus_service *svc, uint32_t server,
@@ -336,6 +344,7 @@ struct locus_server_info {
     uint32_t weight;
     uint32_t last_weight; /* the last that was not 0; what mh uses */
     uint32_t upper_threshold, lower_threshold;
+    uint32_t capacity; /* as configured; 0: its weight */
     uint32_t active, inactive;
     bool overloaded;
     bool in_service;       /* false: in the trash */
@@ -361,7 +370,7 @@ struct locus_request {
 #define LOCUS_WHY_GROWN 0x10u     /* lblcr: the set has a new member */
 #define LOCUS_WHY_TRIMMED 0x20u   /* lblcr: the set lost pick.trimmed */
 #define LOCUS_WHY_SPILLED \
-    0x40u                    /* its server was above its weight, another under half */
+    0x40u                    /* its server was above its capacity, another under half */
 #define LOCUS_WHY_DOWN 0x80u /* its server or set was quiesced, removed, overloaded */
 #define LOCUS_WHY_REFUSED 0x100u /* no server */
 

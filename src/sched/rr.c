@@ -23,7 +23,7 @@ static void server_event(struct locus_service *svc, uint32_t server,
     struct state *st = svc->state;
 
     if (event == SERVER_REMOVED && st->last == server) {
-        st->last = svc->servers[server].prev;
+        st->last = svc->identities[server]->prev;
     }
 }
 

@@ -401,6 +401,13 @@ START_TEST(server_lists_on_the_command_line_are_strict)
                                       "10.0.0.1*x",
                                       "10.0.0.1*-1",
                                       "10.0.0.1*2147483648",
+                                      "10.0.0.1*1@",
+                                      "10.0.0.1*1@0",
+                                      "10.0.0.1*@1",
+                                      "10.0.0.1*1@2@3",
+                                      "10.0.0.1*1/2@3",
+                                      "10.0.0.1@3",
+                                      "10.0.0.1*1@2147483648",
                                       "10.0.0.1,10.0.0.1",
                                       "-4",
                                       "10.0.0.300"};
@@ -422,6 +429,14 @@ START_TEST(server_lists_on_the_command_line_are_strict)
     describe(&list, out);
     fclose(out);
     ck_assert_str_eq(found, "10.0.0.1*4<20,15> [2001:db8::1]:80*5<9,0> web*0");
+    servers_free(&list);
+    ck_assert_int_eq(servers_parse("test", "10.0.0.1*1@40,10.0.0.2*1@50/60/50", &list),
+                     EXIT_OK);
+    ck_assert_uint_eq(list.items[0].capacity, 40);
+    ck_assert_uint_eq(list.items[1].capacity, 50);
+    ck_assert_uint_eq(list.items[1].weight, 1);
+    ck_assert_uint_eq(list.items[1].upper, 60);
+    ck_assert_uint_eq(list.items[1].lower, 50);
     servers_free(&list);
 }
 END_TEST

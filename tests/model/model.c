@@ -514,6 +514,7 @@ enum model_status model_add(struct model *m, const struct model_server *wanted,
     s->listed = true;
     s->weight = wanted->weight;
     s->last_weight = wanted->weight;
+    s->capacity = wanted->capacity;
     threshold_edit(m, s, wanted->upper, wanted->lower);
     push_front(m->list, &m->listed, id);
     model_simple_event(m, MODEL_ADDED, id, 0);
@@ -540,6 +541,11 @@ enum model_status model_edit(struct model *m, uint32_t server, int64_t weight,
     threshold_edit(m, &m->servers[server], upper, lower);
     model_simple_event(m, MODEL_EDITED, server, 0);
     return MODEL_OK;
+}
+
+void model_set_capacity(struct model *m, uint32_t server, int64_t capacity)
+{
+    m->servers[server].capacity = capacity;
 }
 
 enum model_status model_remove(struct model *m, uint32_t server)

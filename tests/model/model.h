@@ -74,6 +74,7 @@ struct model_server {
     struct model_key address;
     int64_t port;
     int64_t weight, last_weight, upper, lower;
+    int64_t capacity; /* of the spill test; 0: the weight */
     int64_t active, inactive;
     bool overloaded;
     int64_t idle_start; /* 0: not seen idle in the trash yet */
@@ -175,6 +176,8 @@ enum model_status model_add(struct model *m, const struct model_server *wanted,
                             uint32_t *out);
 enum model_status model_edit(struct model *m, uint32_t server, int64_t weight,
                              int64_t upper, int64_t lower);
+/* An edit changes the capacity as well, a new weight alone does not. */
+void model_set_capacity(struct model *m, uint32_t server, int64_t capacity);
 enum model_status model_remove(struct model *m, uint32_t server);
 /* What still refers to a server besides its connections. */
 size_t model_references(const struct model *m, uint32_t server);

@@ -127,9 +127,15 @@ static int64_t spill_count(const struct model *m, uint32_t server)
     return m->rules.spill_counts_total ? s->active + s->inactive : s->active;
 }
 
+/* A quiesced server has none, whatever it was given. */
+static int64_t capacity_of(const struct model_server *s)
+{
+    return s->weight > 0 && s->capacity > 0 ? s->capacity : s->weight;
+}
+
 static bool should_spill(const struct model *m, uint32_t server)
 {
-    if (spill_count(m, server) <= m->servers[server].weight) {
+    if (spill_count(m, server) <= capacity_of(&m->servers[server])) {
         return false;
     }
     for (size_t i = 0; i < m->listed; i++) {
@@ -137,7 +143,7 @@ static bool should_spill(const struct model *m, uint32_t server)
         if (m->rules.spill_eligible_only && !model_usable(m, other)) {
             continue;
         }
-        if (2 * spill_count(m, other) < m->servers[other].weight) {
+        if (2 * spill_count(m, other) < capacity_of(&m->servers[other])) {
             return true;
         }
     }

@@ -244,6 +244,7 @@ static bool compare_server(struct pair *p, uint32_t slot)
            same(p, "last_weight", info.last_weight, (uint64_t)s->last_weight) &&
            same(p, "upper_threshold", info.upper_threshold, (uint64_t)s->upper) &&
            same(p, "lower_threshold", info.lower_threshold, (uint64_t)s->lower) &&
+           same(p, "capacity", info.capacity, (uint64_t)s->capacity) &&
            same(p, "active", info.active, (uint64_t)s->active) &&
            same(p, "inactive", info.inactive, (uint64_t)s->inactive) &&
            same(p, "overloaded", info.overloaded, s->overloaded) &&
@@ -712,6 +713,7 @@ static bool do_add(struct pair *p, const struct op *op)
         .weight = op->b,
         .upper_threshold = op->c,
         .lower_threshold = (uint32_t)op->n,
+        .capacity = op->small,
         .tag = op->a,
     };
     struct model_server wanted = {
@@ -720,6 +722,7 @@ static bool do_add(struct pair *p, const struct op *op)
         .weight = op->b,
         .upper = op->c,
         .lower = (uint32_t)op->n,
+        .capacity = op->small,
         .tag = op->a,
     };
     uint32_t slot = MODEL_NONE;
@@ -753,9 +756,13 @@ static bool do_edit(struct pair *p, const struct op *op)
         .weight = op->b,
         .upper_threshold = op->c,
         .lower_threshold = (uint32_t)op->n,
+        .capacity = op->small,
     };
     int status = locus_server_edit(p->svc, p->handles[slot], &config);
     enum model_status want = model_edit(p->m, slot, op->b, op->c, (uint32_t)op->n);
+    if (want == MODEL_OK) {
+        model_set_capacity(p->m, slot, op->small);
+    }
     return same(p, "status of an edit", (uint64_t)status, (uint64_t)status_of(want)) &&
            compare_server(p, slot);
 }

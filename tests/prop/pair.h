@@ -20,8 +20,8 @@ enum op_kind {
     OP_BIND,    /* a server slot; small: 1 active */
     OP_MOVE,    /* a connection; small: 1 to active */
     OP_CLOSE,   /* a connection */
-    OP_ADD,     /* a address, b weight, c upper, n lower threshold */
-    OP_EDIT,    /* a place in the list, b c n as above */
+    OP_ADD,     /* a address, b weight, c upper, n lower threshold; small: capacity */
+    OP_EDIT,    /* a place in the list, b c n small as above */
     OP_WEIGHT,  /* a place in the list, b weight */
     OP_REMOVE,  /* a place in the list; small: 1 what it leaves is purged at once */
     OP_COUNTS,  /* a server slot, b active, c inactive */

@@ -68,6 +68,17 @@ static void random_thresholds(uint64_t *random, const struct profile *profile,
     }
 }
 
+static uint32_t random_capacity(uint64_t *random, const struct profile *profile)
+{
+    static const uint32_t edges[] = {INT32_MAX, INT32_MAX - 1, 1000000, 1};
+    if (profile->capacity_percent == 0 ||
+        !random_percent(random, profile->capacity_percent)) {
+        return 0;
+    }
+    return random_percent(random, 10) ? stream_one_of(random, edges, 4)
+                                      : 1 + random_below(random, 12);
+}
+
 static int64_t random_ticks(uint64_t *random, bool long_steps, uint32_t hz)
 {
     uint32_t dice = random_below(random, 100);
@@ -151,6 +162,7 @@ struct op stream_op(uint64_t *random, const struct profile *profile,
         op.c = 0;
         op.b = stream_weight(random, profile->weights);
         random_thresholds(random, profile, &op);
+        op.small = random_capacity(random, profile);
         break;
     case OP_WEIGHT:
         op.b = stream_weight(random, profile->weights);

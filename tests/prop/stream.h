@@ -15,6 +15,7 @@ struct profile {
     uint32_t addresses, begin_with, destinations;
     enum weights weights;
     uint32_t threshold_percent;
+    uint32_t capacity_percent; /* of servers whose capacity is not their weight */
     uint32_t max_entries;
     bool long_steps; /* of time: a minute and more */
     uint32_t mix[OP_KINDS];

@@ -647,6 +647,95 @@ START_TEST(max_entries_bounds_what_is_remembered)
 }
 END_TEST
 
+/* ---- capacity -------------------------------------------------------------------- */
+
+/* Two servers of weight 1, whose one busy destination asks for each of them in turn. */
+static uint64_t moves_with_capacity(uint32_t capacity, unsigned connections)
+{
+    struct locus_service *svc = create("lblc", "kernel");
+    struct locus_service_stats stats;
+    for (uint32_t ip = 1; ip <= 2; ip++) {
+        struct locus_server_config config = server_at(ip, 1);
+        uint32_t server;
+        config.capacity = capacity;
+        ck_assert_int_eq(locus_server_add(svc, &config, 0, &server), LOCUS_OK);
+        ck_assert_uint_eq(info_of(svc, server).capacity, capacity);
+    }
+    for (unsigned i = 0; i < connections; i++) {
+        connect_to(svc, 1, 0);
+    }
+    locus_service_get_stats(svc, &stats);
+    locus_service_destroy(svc);
+    return stats.moved;
+}
+
+START_TEST(a_capacity_frees_spilling_from_the_weight)
+{
+    /* Above capacity while the other is under half: the pick after capacity + 1. */
+    ck_assert_uint_eq(moves_with_capacity(0, 2), 0);
+    ck_assert_uint_eq(moves_with_capacity(0, 3), 1);
+    ck_assert_uint_eq(moves_with_capacity(1, 3), 1);
+    ck_assert_uint_eq(moves_with_capacity(100, 101), 0);
+    ck_assert_uint_eq(moves_with_capacity(100, 102), 1);
+    ck_assert_uint_eq(moves_with_capacity(LOCUS_WEIGHT_MAX, 1000), 0);
+}
+END_TEST
+
+START_TEST(a_capacity_changes_no_share)
+{
+    struct locus_service *svc = create("wlc", "kernel");
+    struct locus_server_config large = server_at(1, 2), small = server_at(2, 1);
+    uint32_t servers[2];
+    large.capacity = 1;
+    small.capacity = 1000;
+    ck_assert_int_eq(locus_server_add(svc, &large, 0, &servers[0]), LOCUS_OK);
+    ck_assert_int_eq(locus_server_add(svc, &small, 0, &servers[1]), LOCUS_OK);
+    for (uint32_t i = 0; i < 30; i++) {
+        connect_to(svc, i, 0);
+    }
+    ck_assert_uint_eq(info_of(svc, servers[0]).active, 20);
+    ck_assert_uint_eq(info_of(svc, servers[1]).active, 10);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(a_quiesced_server_has_no_capacity)
+{
+    struct locus_service *svc = create("lblc", "kernel");
+    struct locus_server_config idle = server_at(1, 1);
+    uint32_t server;
+    idle.capacity = 100;
+    ck_assert_int_eq(locus_server_add(svc, &idle, 0, &server), LOCUS_OK);
+    ck_assert_int_eq(locus_server_set_weight(svc, server, 0), LOCUS_OK);
+    ck_assert_uint_eq(info_of(svc, server).capacity, 100);
+    add(svc, 2, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        ck_assert(!(connect_to(svc, 1, 0).why & LOCUS_WHY_SPILLED));
+    }
+    /* Its capacity comes back with its weight. */
+    ck_assert_int_eq(locus_server_set_weight(svc, server, 1), LOCUS_OK);
+    ck_assert(connect_to(svc, 1, 0).why & LOCUS_WHY_SPILLED);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(a_capacity_out_of_range_is_refused)
+{
+    struct locus_service *svc = create("lblc", "kernel");
+    uint32_t server = add(svc, 1, 1), other = LOCUS_NO_SERVER;
+    struct locus_server_config config = server_at(2, 1);
+    config.capacity = LOCUS_WEIGHT_MAX + 1u;
+    EXPECT_REFUSED(svc, LOCUS_IPV4, locus_server_add(svc, &config, 0, &other),
+                   LOCUS_ERANGE);
+    EXPECT_REFUSED(svc, LOCUS_IPV4, locus_server_edit(svc, server, &config),
+                   LOCUS_ERANGE);
+    config.capacity = LOCUS_WEIGHT_MAX;
+    ck_assert_int_eq(locus_server_edit(svc, server, &config), LOCUS_OK);
+    ck_assert_uint_eq(info_of(svc, server).capacity, LOCUS_WEIGHT_MAX);
+    locus_service_destroy(svc);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("service");
@@ -676,5 +765,9 @@ int main(void)
     tcase_add_test(tcase, expirations_are_rounded_down_to_ticks);
     tcase_add_test(tcase, a_clock_that_steps_back_has_not_moved);
     tcase_add_test(tcase, max_entries_bounds_what_is_remembered);
+    tcase_add_test(tcase, a_capacity_frees_spilling_from_the_weight);
+    tcase_add_test(tcase, a_capacity_changes_no_share);
+    tcase_add_test(tcase, a_quiesced_server_has_no_capacity);
+    tcase_add_test(tcase, a_capacity_out_of_range_is_refused);
     return suite_run(suite);
 }
