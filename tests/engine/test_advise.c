@@ -157,6 +157,7 @@ int main(void)
 {
     Suite *suite = suite_create("advise");
     TCase *tcase = tcase_create("advise");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_test(tcase, the_front_holds_whom_nobody_beats);
     tcase_add_test(tcase, the_choice_is_near_to_both_ends);

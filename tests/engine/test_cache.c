@@ -150,6 +150,7 @@ int main(void)
 {
     Suite *suite = suite_create("cache");
     TCase *tcase = tcase_create("cache");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_test(tcase, lru_drops_what_was_used_longest_ago);
     tcase_add_test(tcase, sieve_spares_what_was_used_and_keeps_its_hand);

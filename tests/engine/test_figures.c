@@ -326,6 +326,7 @@ int main(void)
 {
     Suite *suite = suite_create("figures");
     TCase *tcase = tcase_create("figures");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_test(tcase, imbalance_is_weighted_by_time_and_leaves_out_idle_time);
     tcase_add_test(tcase, imbalance_divides_by_the_weights);

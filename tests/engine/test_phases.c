@@ -125,6 +125,7 @@ int main(void)
 {
     Suite *suite = suite_create("phases");
     TCase *tcase = tcase_create("phases");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_test(tcase, no_event_is_one_phase);
     tcase_add_test(tcase, two_moments_are_before_during_and_after);

@@ -515,6 +515,7 @@ int main(void)
 {
     Suite *suite = suite_create("pool files");
     TCase *tcase = tcase_create("pool files");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
                         sizeof(cases) / sizeof(*cases));

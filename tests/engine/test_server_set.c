@@ -80,6 +80,7 @@ int main(void)
 {
     Suite *suite = suite_create("server_set");
     TCase *tcase = tcase_create("server_set");
+    tcase_set_timeout(tcase, 120);
 
     tcase_add_loop_test(tcase, random_adds_and_removes_agree_with_an_array_of_flags, 0,
                         7);
