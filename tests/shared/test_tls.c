@@ -71,14 +71,20 @@ static bool start_tls_server(struct redis_server *tls, const char *name, bool as
                                  "--tls-auth-clients",
                                  asks ? "yes" : "no",
                                  NULL};
-    int number = redis_server_port();
+    bool started = false;
 
-    snprintf(port, sizeof(port), "%d", number);
     snprintf(certificate, sizeof(certificate), "%s/%s.pem", folder, name);
     snprintf(key, sizeof(key), "%s/%s.key", folder, name);
     snprintf(authority, sizeof(authority), "%s/ca.pem", folder);
-    bool started = redis_server_start(tls, 0, extra);
-    tls->port = number; /* of TLS */
+    for (int tries = 0; !started && tries < 5; tries++) { /* a port may be lost again */
+        int number = redis_server_port();
+        snprintf(port, sizeof(port), "%d", number);
+        started = redis_server_start(tls, 0, extra);
+        tls->port = number; /* of TLS */
+        if (!started) {
+            redis_server_stop(tls);
+        }
+    }
     return started;
 }
 
