@@ -35,7 +35,8 @@
  * and path. No message ever shows the password. Redis 7, Valkey, Cluster and
  * replicated pairs (several hosts, the first that takes writes); no Sentinel. With TLS the
  * server's certificate must name the host and be signed by an authority of the system's,
- * or of SSL_CERT_FILE or SSL_CERT_DIR of the environment.
+ * or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a Cluster's nodes too, each under
+ * the name or address that the others give it. Clients show no certificate of theirs.
  *
  * THREADS. A handle may be used by any number of threads at once; each Redis call takes
  * one of config.connections connections. Closing waits for nobody: no call may be running.
@@ -56,9 +57,9 @@
  *
  * ERRORS. See status.h; each function names those of its own. Any call on a Redis pool may
  * also return EIO, ETIMEDOUT, EAMBIGUOUS; EREFUSED (the server said no: wrong password,
- * no permission; or its certificate is not trusted); EFORMAT (the key holds something else, or no proper reply came: done
- * or not is unknown); EFULL (the server is out of memory); and any call ENOMEM.
- * locus_pool_error() has the server's words.
+ * no permission; or its certificate is not trusted); EFORMAT (the key holds something
+ * else, or no proper reply came: done or not is unknown); EFULL (the server is out of
+ * memory); and any call ENOMEM. locus_pool_error() has the server's words.
  */
 #ifndef LOCUS_POOL_H
 #define LOCUS_POOL_H

@@ -94,7 +94,11 @@ bool redis_server_restart(struct redis_server *server, const char *const *extra)
     if (server->pid == 0) {
         run_server(server, extra);
     }
-    for (int tries = 0; server->pid > 0 && tries < 500; tries++) {
+    for (int tries = 0; server->pid > 0 && tries < 3000; tries++) {
+        if (waitpid(server->pid, NULL, WNOHANG) == server->pid) {
+            server->pid = 0; /* its port is taken, say */
+            return false;
+        }
         const char *answer = redis_server_cli(server, "ping");
         if (strstr(answer, "PONG") != NULL || strstr(answer, "NOAUTH") != NULL) {
             return true;

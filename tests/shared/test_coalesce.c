@@ -1192,8 +1192,8 @@ static int stress_batch(void *ctx, struct locus_batch *batch)
     uint64_t n = atomic_fetch_add(&stress.batches, 1);
     (void)ctx;
 
-    ck_assert_uint_ge(batch->count, 1);
-    ck_assert_uint_le(batch->count, stress.max_batch);
+    MUST(batch->count >= 1);
+    MUST(batch->count <= stress.max_batch);
     while (atomic_load(&stress.hang)) {
         nap();
     }
@@ -1206,10 +1206,10 @@ static int stress_batch(void *ctx, struct locus_batch *batch)
     uint64_t seen = 0;
     for (size_t i = 0; i < batch->count; i++) {
         unsigned key;
-        ck_assert_uint_eq(batch->items[i].key_length, sizeof(key));
+        MUST(batch->items[i].key_length == sizeof(key));
         memcpy(&key, batch->items[i].key, sizeof(key));
         if (stress.share != LOCUS_SHARE_NONE) {
-            ck_assert(!(seen >> key & 1));
+            MUST(!(seen >> key & 1));
             seen |= (uint64_t)1 << key;
         }
         if ((n + i) % 17 == 4) {
@@ -1242,14 +1242,14 @@ static void stress_call(uint64_t *random)
     switch (status) {
     case LOCUS_OK: {
         const struct value *value = locus_result_value(result);
-        ck_assert_int_eq(memcmp(value->key, &key, sizeof(key)), 0);
-        ck_assert_uint_le(value->version, after);
-        ck_assert(value->version >= before || stress.share == LOCUS_SHARE_INFLIGHT);
+        MUST(memcmp(value->key, &key, sizeof(key)) == 0);
+        MUST(value->version <= after);
+        MUST(value->version >= before || stress.share == LOCUS_SHARE_INFLIGHT);
         atomic_fetch_add(&stress.answers, 1);
         break;
     }
     case LOCUS_ETIMEDOUT:
-        ck_assert_int_eq(timeout_ns, 50000);
+        MUST(timeout_ns == 50000);
         atomic_fetch_add(&stress.timeouts, 1);
         break;
     case LOCUS_EFULL:
@@ -1259,7 +1259,7 @@ static void stress_call(uint64_t *random)
         atomic_fetch_add(&stress.closed, 1);
         break;
     default:
-        ck_assert(status == LOCUS_EIO || status == LOCUS_EFORMAT || status == -77);
+        MUST(status == LOCUS_EIO || status == LOCUS_EFORMAT || status == -77);
         atomic_fetch_add(&stress.errors, 1);
     }
     locus_result_release(result);
