@@ -62,16 +62,6 @@ const struct recorder *engine_recorder(const struct engine *engine)
     return &engine->recorder;
 }
 
-const struct engine_config *engine_settings(const struct engine *engine)
-{
-    return &engine->config;
-}
-
-uint64_t engine_now_ns(const struct engine *engine)
-{
-    return engine->recorder.now_ns;
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
