@@ -27,19 +27,20 @@ def waits_for_input(process, pipe):
     return unread == 0 and state == b"S"
 
 
-def interrupted_run(locus, options):
+def interrupted_run(locus, options, lines=[line(i) for i in range(LINES)],
+                    last=line(LINES) + line(LINES + 1)):
     process = subprocess.Popen(
         [locus, "replay", "--servers", "2", "--policy", "wlc,lblc", "--format", "squid",
          *options, "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe = process.stdin.fileno()
-    for i in range(LINES):
-        os.write(pipe, line(i))
+    for text in lines:
+        os.write(pipe, text)
     while not waits_for_input(process, pipe):
         os.sched_yield()
     process.send_signal(signal.SIGINT)
     # The line that it waits for is the last that it takes.
-    os.write(pipe, line(LINES) + line(LINES + 1))
+    os.write(pipe, last)
     out, err = process.communicate()
     return process.returncode, out.decode(), err.decode()
 
@@ -62,6 +63,9 @@ def main():
 
     code, out, err = interrupted_run(locus, [])
     results.append(("the table says it in words", code == 1 and "INTERRUPTED" in out, out))
+
+    code, out, err = interrupted_run(locus, [], [b"\n"], b"\n\n")
+    results.append(("before the first record too", code == 1 and "interrupted" in err, f"{code}: {err}"))
 
     for number, (what, ok, why) in enumerate(results, 1):
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
