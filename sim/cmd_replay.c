@@ -174,7 +174,7 @@ enum { OUTPUTS = 5 };
 
 /* Every output has a place of its own that can be written. A file on stdout takes the table's
  * place. */
-static int check_outputs(struct replay *replay)
+static int check_outputs(struct replay *replay, char *const *traces, size_t count)
 {
     const struct replay_args *args = &replay->args;
     const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
@@ -193,6 +193,9 @@ static int check_outputs(struct replay *replay)
         }
         if (strcmp(paths[i], "-") == 0) {
             replay->stdout_taken = true;
+        }
+        if (!output_apart("replay", paths[i], traces, count)) {
+            return EXIT_USAGE;
         }
         if (!output_check("replay", paths[i])) {
             return EXIT_RUNTIME;
@@ -264,7 +267,7 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     int status =
         setup_check_stdin("replay", &args->setup, args->scenario, paths, count);
     if (status == EXIT_OK) {
-        status = check_outputs(replay);
+        status = check_outputs(replay, paths, count);
     }
     if (status == EXIT_OK) {
         status = setup_args_resolve("replay", &args->setup, &replay->setup);
