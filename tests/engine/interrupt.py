@@ -28,10 +28,10 @@ def waits_for_input(process, pipe):
 
 
 def interrupted_run(locus, options, lines=[line(i) for i in range(LINES)],
-                    last=line(LINES) + line(LINES + 1)):
+                    last=line(LINES) + line(LINES + 1),
+                    command=("replay", "--policy", "wlc,lblc")):
     process = subprocess.Popen(
-        [locus, "replay", "--servers", "2", "--policy", "wlc,lblc", "--format", "squid",
-         *options, "-"],
+        [locus, *command, "--servers", "2", "--format", "squid", *options, "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe = process.stdin.fileno()
     for text in lines:
@@ -66,6 +66,11 @@ def main():
 
     code, out, err = interrupted_run(locus, [], [b"\n"], b"\n\n")
     results.append(("before the first record too", code == 1 and "interrupted" in err, f"{code}: {err}"))
+
+    for command in "lint", "advise":
+        code, out, err = interrupted_run(locus, [], command=[command])
+        results.append((f"{command} concludes nothing from a part",
+                        code == 1 and out == "" and "interrupted" in err, f"{code}: {out}{err}"))
 
     for number, (what, ok, why) in enumerate(results, 1):
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
