@@ -440,7 +440,7 @@ static void list_phases(struct replay *replay)
             report->phase_count = reached;
         }
     }
-    for (size_t i = report->phase_count; i < listed && progress_stop == 0; i++) {
+    for (size_t i = report->phase_count; i < listed && !replay->interrupted; i++) {
         fprintf(stderr,
                 "locus replay: the trace ends before %s, so that this does not happen: "
                 "%s\n",

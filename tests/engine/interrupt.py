@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 
 LINES = 3000
@@ -66,6 +67,12 @@ def main():
 
     code, out, err = interrupted_run(locus, [], [b"\n"], b"\n\n")
     results.append(("before the first record too", code == 1 and "interrupted" in err, f"{code}: {err}"))
+
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as scenario:
+        scenario.write("9h fail 10.0.0.1:80\n")
+        scenario.flush()
+        code, out, err = interrupted_run(locus, ["--scenario", scenario.name])
+    results.append(("nothing is said about where the trace ends", code == 1 and "ends before" not in err, err))
 
     for command in "lint", "advise":
         code, out, err = interrupted_run(locus, [], command=[command])
