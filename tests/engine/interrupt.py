@@ -30,9 +30,9 @@ def waits_for_input(process, pipe):
 
 def interrupted_run(locus, options, lines=[line(i) for i in range(LINES)],
                     last=line(LINES) + line(LINES + 1),
-                    command=("replay", "--policy", "wlc,lblc")):
+                    command=("replay", "--servers", "2", "--policy", "wlc,lblc")):
     process = subprocess.Popen(
-        [locus, *command, "--servers", "2", "--format", "squid", *options, "-"],
+        [locus, *command, "--format", "squid", *options, "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe = process.stdin.fileno()
     for text in lines:
@@ -75,9 +75,13 @@ def main():
     results.append(("nothing is said about where the trace ends", code == 1 and "ends before" not in err, err))
 
     for command in "lint", "advise":
-        code, out, err = interrupted_run(locus, [], command=[command])
+        code, out, err = interrupted_run(locus, [], command=[command, "--servers", "2"])
         results.append((f"{command} concludes nothing from a part",
                         code == 1 and out == "" and "interrupted" in err, f"{code}: {out}{err}"))
+
+    code, out, err = interrupted_run(locus, [], command=["inspect"])
+    said = f"interrupted: the first {LINES + 1} records" in err
+    results.append(("inspect shows what was read, and says so", code == 1 and out != "" and said, f"{code}: {err}"))
 
     for number, (what, ok, why) in enumerate(results, 1):
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
