@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "output.h"
 #include "read_args.h"
 #include "writer.h"
 
@@ -107,6 +108,10 @@ static int run(int argc, char **argv)
     }
     if (paths.count == 0) {
         return usage_error("convert", "expected a trace; '-' is stdin");
+    }
+    if (args.output != NULL &&
+        !output_apart("convert", args.output, paths.items, paths.count)) {
+        return EXIT_USAGE;
     }
     return convert(&args, &paths);
 }

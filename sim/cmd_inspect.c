@@ -642,6 +642,11 @@ static int run_inspect(struct page *p)
     } else {
         status = EXIT_RUNTIME;
     }
+    if (progress_stop != 0) {
+        fprintf(stderr, "locus inspect: interrupted: the first %" PRIu64 " records\n",
+                p->summary->records);
+        status = EXIT_RUNTIME;
+    }
     inspection_free(&p->found);
     trace_close(p->trace);
     return status;

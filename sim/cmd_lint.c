@@ -263,6 +263,10 @@ static int check_load(struct lint *lint, char *const *paths, size_t count)
     if (total < 0) {
         return EXIT_RUNTIME;
     }
+    if (progress_stop != 0) {
+        fprintf(stderr, "locus lint: interrupted\n");
+        return EXIT_RUNTIME;
+    }
     check_capacity(lint, (uint64_t)session->concurrency_p99);
     check_threshold_load(lint, (uint64_t)total);
     return EXIT_OK;

@@ -179,7 +179,7 @@ enum { OUTPUTS = 5 };
 
 /* Every output has a place of its own that can be written. A file on stdout takes the table's
  * place. */
-static int check_outputs(struct replay *replay)
+static int check_outputs(struct replay *replay, char *const *traces, size_t count)
 {
     const struct replay_args *args = &replay->args;
     const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
@@ -198,6 +198,9 @@ static int check_outputs(struct replay *replay)
         }
         if (strcmp(paths[i], "-") == 0) {
             replay->stdout_taken = true;
+        }
+        if (!output_apart("replay", paths[i], traces, count)) {
+            return EXIT_USAGE;
         }
         if (!output_check("replay", paths[i])) {
             return EXIT_RUNTIME;
@@ -269,7 +272,7 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     int status =
         setup_check_stdin("replay", &args->setup, args->scenario, paths, count);
     if (status == EXIT_OK) {
-        status = check_outputs(replay);
+        status = check_outputs(replay, paths, count);
     }
     if (status == EXIT_OK) {
         status = setup_args_resolve("replay", &args->setup, &replay->setup);
@@ -447,7 +450,7 @@ static void list_phases(struct replay *replay)
             report->phase_count = reached;
         }
     }
-    for (size_t i = report->phase_count; i < listed && progress_stop == 0; i++) {
+    for (size_t i = report->phase_count; i < listed && !replay->interrupted; i++) {
         fprintf(stderr,
                 "locus replay: the trace ends before %s, so that this does not happen: "
                 "%s\n",

@@ -62,28 +62,9 @@ const struct recorder *engine_recorder(const struct engine *engine)
     return &engine->recorder;
 }
 
-const struct engine_config *engine_settings(const struct engine *engine)
-{
-    return &engine->config;
-}
-
-uint64_t engine_now_ns(const struct engine *engine)
-{
-    return engine->recorder.now_ns;
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-static uint64_t add_time(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-
-    /* UINT64_MAX is "never"; the last moment there is comes just before it. */
-    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1
-                                                                   : sum;
 }
 
 static bool available(void *arg, uint32_t server)

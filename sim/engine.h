@@ -66,7 +66,5 @@ int engine_run(struct engine *engine, const struct arrival_batch *batch);
 int engine_finish(struct engine *engine);
 
 const struct recorder *engine_recorder(const struct engine *engine);
-const struct engine_config *engine_settings(const struct engine *engine);
-uint64_t engine_now_ns(const struct engine *engine);
 
 #endif

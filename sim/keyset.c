@@ -26,16 +26,6 @@ void keyset_free(struct keyset *set)
     memset(set, 0, sizeof(*set));
 }
 
-void keyset_clear(struct keyset *set)
-{
-    set->count = 0;
-    set->noted_count = 0;
-    set->text_bytes = 0;
-    if (set->slots != NULL) {
-        memset(set->slots, 0, (set->slot_mask + 1) * sizeof(*set->slots));
-    }
-}
-
 static uint64_t fold_product(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 u128;

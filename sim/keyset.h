@@ -46,7 +46,6 @@ struct keyset {
 /* Zero bytes are an empty set too; init only makes placement unpredictable. */
 void keyset_init(struct keyset *set);
 void keyset_free(struct keyset *set);
-void keyset_clear(struct keyset *set); /* empty, memory kept */
 /* The key's number, SIZE_MAX when out of memory. A name's text is kept with its key the first
  * time (text.text may be NULL: none); it is cut at 64 KiB. */
 size_t keyset_add(struct keyset *set, uint8_t family, const union locus_key *key,

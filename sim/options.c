@@ -197,19 +197,6 @@ static int store_choice(const struct command *command, const struct option_spec 
     return bad_value(command, spec, expected, value);
 }
 
-static int store_repeat(struct option_list *list, const char *value)
-{
-    const char **grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
-
-    if (grown == NULL) {
-        fprintf(stderr, "locus: out of memory\n");
-        return EXIT_USAGE;
-    }
-    list->items = grown;
-    list->items[list->count++] = value;
-    return 0;
-}
-
 static int store(const struct command *command, const struct option_spec *spec,
                  const char *value, void *target)
 {
@@ -226,8 +213,6 @@ static int store(const struct command *command, const struct option_spec *spec,
         return 0;
     case OPTION_CHOICE:
         return store_choice(command, spec, value, field);
-    case OPTION_REPEAT:
-        return store_repeat(field, value);
     case OPTION_NUMBER:
         ok = read_number(value, strlen(value), field) &&
              in_range(spec, *(uint64_t *)field);
@@ -341,17 +326,4 @@ int options_parse(const struct command *command, int argc, char **argv, void *ta
     arguments->items = argv;
     arguments->count = kept;
     return 0;
-}
-
-void options_free(const struct command *command, void *target)
-{
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
-         s++) {
-        if (s->type == OPTION_REPEAT) {
-            struct option_list *list = (void *)((char *)target + s->offset);
-            free(list->items);
-            list->items = NULL;
-            list->count = 0;
-        }
-    }
 }

@@ -18,12 +18,6 @@ enum option_type {
     OPTION_BYTES,    /* uint64_t: 4096, 10k, 64M, 10GiB, 1gb (all powers of 1024) */
     OPTION_DURATION, /* uint64_t nanoseconds: 90 (seconds), 1.5s, 250ms, 10us, 2h, 7d */
     OPTION_CHOICE,   /* int: index into choices */
-    OPTION_REPEAT,   /* struct option_list: every use adds one string */
-};
-
-struct option_list {
-    const char **items; /* owned; options_free() */
-    size_t count;
 };
 
 struct option_spec {
@@ -52,8 +46,6 @@ struct arguments {
  */
 int options_parse(const struct command *command, int argc, char **argv, void *target,
                   struct arguments *arguments);
-/* Frees the OPTION_REPEAT lists of *target. */
-void options_free(const struct command *command, void *target);
 
 /* "locus NAME: " + message on stderr; returns 2, for return usage_error(...). */
 int usage_error(const char *command, const char *format, ...)

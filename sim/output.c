@@ -44,6 +44,24 @@ bool output_check(const char *command, const char *path)
     return true;
 }
 
+bool output_apart(const char *command, const char *path, char *const *inputs,
+                  size_t count)
+{
+    struct stat out, in;
+
+    if (stat(path, &out) != 0 || !S_ISREG(out.st_mode)) {
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (stat(inputs[i], &in) == 0 && in.st_dev == out.st_dev &&
+            in.st_ino == out.st_ino) {
+            usage_error(command, "'%s' is to be read and written", path);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool output_close(const char *command, const char *path, FILE *file)
 {
     bool failed = fflush(file) != 0 || ferror(file);

@@ -24,15 +24,6 @@ void plan_fini(struct plan *plan)
     free(plan->idle);
 }
 
-/* UINT64_MAX is "never"; the last moment there is comes just before it. */
-static uint64_t add_time(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-
-    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1
-                                                                   : sum;
-}
-
 static bool grow(struct arrival_batch *batch)
 {
     size_t capacity =

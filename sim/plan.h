@@ -17,6 +17,15 @@
 #include "arrival.h"
 #include "departures.h"
 
+/* UINT64_MAX is "never"; the last moment there is comes just before it. */
+static inline uint64_t add_time(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) || sum == UINT64_MAX ? UINT64_MAX - 1
+                                                                   : sum;
+}
+
 /* One departure, the FIN of a TCP connection or the end of a UDP flow, in a struct timed. */
 static inline uint32_t departure_slot(const struct timed *d)
 {

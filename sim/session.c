@@ -65,6 +65,11 @@ int session_open(struct session *session, const struct read_args *args,
     if (status != EXIT_OK) {
         return status;
     }
+    if (session->summary->records == 0 && progress_stop != 0) {
+        fprintf(stderr, "locus %s: interrupted before the first record\n",
+                session->command);
+        return EXIT_RUNTIME;
+    }
     if (session->summary->records == 0) {
         fprintf(stderr, "locus %s: there is no record to replay\n", session->command);
         return EXIT_EMPTY;

@@ -31,11 +31,13 @@ static bool get_bytes(void *arg, void *to, size_t size)
     return fread(to, 1, size, arg) == size;
 }
 
+/* NULL unless it is a regular file. A named pipe is not even opened: closing it again would
+ * end who writes to it. */
 static FILE *open_plain(const char *path)
 {
     struct stat st;
-    bool pipe = strcmp(path, "-") == 0;
-    int fd = pipe ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool plain = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int fd = plain ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     FILE *file = NULL;
 
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {

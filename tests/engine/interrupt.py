@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 
 LINES = 3000
@@ -27,19 +28,20 @@ def waits_for_input(process, pipe):
     return unread == 0 and state == b"S"
 
 
-def interrupted_run(locus, options):
+def interrupted_run(locus, options, lines=[line(i) for i in range(LINES)],
+                    last=line(LINES) + line(LINES + 1),
+                    command=("replay", "--servers", "2", "--policy", "wlc,lblc")):
     process = subprocess.Popen(
-        [locus, "replay", "--servers", "2", "--policy", "wlc,lblc", "--format", "squid",
-         *options, "-"],
+        [locus, *command, "--format", "squid", *options, "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pipe = process.stdin.fileno()
-    for i in range(LINES):
-        os.write(pipe, line(i))
+    for text in lines:
+        os.write(pipe, text)
     while not waits_for_input(process, pipe):
         os.sched_yield()
     process.send_signal(signal.SIGINT)
     # The line that it waits for is the last that it takes.
-    os.write(pipe, line(LINES) + line(LINES + 1))
+    os.write(pipe, last)
     out, err = process.communicate()
     return process.returncode, out.decode(), err.decode()
 
@@ -62,6 +64,24 @@ def main():
 
     code, out, err = interrupted_run(locus, [])
     results.append(("the table says it in words", code == 1 and "INTERRUPTED" in out, out))
+
+    code, out, err = interrupted_run(locus, [], [b"\n"], b"\n\n")
+    results.append(("before the first record too", code == 1 and "interrupted" in err, f"{code}: {err}"))
+
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as scenario:
+        scenario.write("9h fail 10.0.0.1:80\n")
+        scenario.flush()
+        code, out, err = interrupted_run(locus, ["--scenario", scenario.name])
+    results.append(("nothing is said about where the trace ends", code == 1 and "ends before" not in err, err))
+
+    for command in "lint", "advise":
+        code, out, err = interrupted_run(locus, [], command=[command, "--servers", "2"])
+        results.append((f"{command} concludes nothing from a part",
+                        code == 1 and out == "" and "interrupted" in err, f"{code}: {out}{err}"))
+
+    code, out, err = interrupted_run(locus, [], command=["inspect"])
+    said = f"interrupted: the first {LINES + 1} records" in err
+    results.append(("inspect shows what was read, and says so", code == 1 and out != "" and said, f"{code}: {err}"))
 
     for number, (what, ok, why) in enumerate(results, 1):
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")

@@ -4,10 +4,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "locus_file.h"
+#include "stream.h"
 #include "trace_text.h"
 
 /* Two destinations, a name and an address; one client. */
@@ -283,6 +286,27 @@ START_TEST(a_file_that_changes_after_it_was_opened_is_an_error)
 }
 END_TEST
 
+/* Who opens a pipe and closes it again ends the process that writes to it. */
+START_TEST(a_named_pipe_is_not_opened_to_look_at_it)
+{
+    char path[64], event[4096];
+    const struct stream_progress progress = {0};
+    struct stream_summary summary;
+    struct record_keys keys;
+
+    snprintf(path, sizeof(path), "/tmp/locus-test-%ld", (long)getpid());
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    int watch = inotify_init1(IN_NONBLOCK);
+    ck_assert_int_ge(inotify_add_watch(watch, path, IN_OPEN), 0);
+    record_keys_init(&keys);
+    ck_assert_ptr_null(stream_open(path, &progress, &keys, &summary));
+    ck_assert_int_eq(read(watch, event, sizeof(event)), -1);
+    record_keys_free(&keys);
+    unlink(path);
+    close(watch);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("own files");
@@ -299,6 +323,7 @@ int main(void)
     tcase_add_test(tcase, the_same_key_twice_is_refused);
     tcase_add_test(tcase, a_file_cut_anywhere_or_with_any_bit_flipped_is_survived);
     tcase_add_test(tcase, a_file_that_changes_after_it_was_opened_is_an_error);
+    tcase_add_test(tcase, a_named_pipe_is_not_opened_to_look_at_it);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
