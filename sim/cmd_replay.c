@@ -28,7 +28,7 @@ struct replay_args {
     struct read_args read;
     const char *policies, *scenario, *pool_uri;
     const char *timeline, *decisions, *metrics, *html, *svg;
-    bool json, csv, per_server, timing;
+    bool json, csv, per_server, timing, replace;
     uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
 };
 
@@ -61,6 +61,11 @@ static const struct option_spec options[] = {
      "Bound on the destinations that lblc and lblcr remember (default: as the rules "
      "say).",
      1, 1u << 27, NULL},
+    {"replace", 0, OPTION_FLAG, AT(replace), NULL,
+     "When that many are remembered, a new one takes the place of one that was not "
+     "asked "
+     "for lately (default: it is not remembered, as with IPVS).",
+     0, 0, NULL},
     {"capacity", 0, OPTION_NUMBER, AT(capacity), "N",
      "Connections above which lblc and lblcr leave a server, of all servers that have "
      "no "
@@ -100,6 +105,7 @@ struct replay {
     struct replay_args args;
     struct session session;
     struct setup setup;
+    struct locus_rules rules; /* those of setup, changed */
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
     bool stdout_taken; /* by a FILE of '-': no table */
@@ -282,6 +288,12 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     }
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
+    }
+    if (status == EXIT_OK && args->replace) {
+        replay->rules = *replay->setup.rules;
+        replay->rules.evict = true;
+        replay->rules.leak_entries = false;
+        replay->setup.rules = &replay->rules;
     }
     for (size_t i = 0; i < replay->setup.servers.count; i++) {
         struct server_spec *spec = &replay->setup.servers.items[i];

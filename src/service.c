@@ -162,7 +162,8 @@ static int check_config(const struct locus_service_config *config,
     if ((unsigned)config->family > LOCUS_NAME ||
         (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT)) ||
         (unsigned)rules->threshold > LOCUS_THRESHOLD_PLAIN ||
-        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST) {
+        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST ||
+        (rules->evict && rules->leak_entries)) {
         return LOCUS_EINVAL;
     }
     if (rules->active_cost < 1 || rules->active_cost > 65536 ||
@@ -431,7 +432,7 @@ void locus_service_get_stats(const struct locus_service *svc,
         const struct destmap *map = &svc->locality->map;
         out->destinations = (uint32_t)map->count;
         out->entries = svc->locality->entries;
-        out->map_bytes = map->bytes + map->sets.bytes;
+        out->map_bytes = map->bytes + map->sets.bytes + svc->locality->queue.bytes;
     }
 }
 

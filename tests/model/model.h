@@ -30,6 +30,7 @@ struct model_rules {
     enum model_threshold threshold;
     bool oldest_first; /* ties */
     int64_t max_entries, soft_entries;
+    bool evict;
     bool leak_entries;
     int64_t gc_full_every;
     bool gc_strict;
@@ -84,6 +85,8 @@ struct model_server {
 struct model_dest {
     struct model_key key;
     int64_t lastuse, lastmod;
+    uint64_t turn;     /* evict: lower ones are asked first */
+    int64_t asked;     /* lastuse when it was given that turn */
     uint32_t *members; /* newest first */
     size_t size;
 };
@@ -109,6 +112,7 @@ struct model_pick {
 
 struct model_stats {
     uint64_t picks, refusals, hits, added, moved, grown, trimmed, forgotten, expired;
+    uint64_t evicted;
 };
 
 enum model_status {
@@ -151,6 +155,7 @@ struct model {
     size_t linked, dests_room;
     int64_t entries; /* as the rules count them */
     int64_t rover, counter;
+    uint64_t turns;
 
     struct model_stats stats;
 };

@@ -111,6 +111,7 @@ struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
         .oldest_first = rules->tie_break == LOCUS_TIE_OLDEST,
         .max_entries = rules->max_entries,
         .soft_entries = rules->soft_entries,
+        .evict = rules->evict,
         .leak_entries = rules->leak_entries,
         .gc_full_every = rules->gc_full_every,
         .gc_strict = rules->gc_strict,
@@ -267,6 +268,7 @@ static bool compare_stats(struct pair *p)
            same(p, "trimmed", stats.trimmed, want->trimmed) &&
            same(p, "forgotten", stats.forgotten, want->forgotten) &&
            same(p, "expired", stats.expired, want->expired) &&
+           same(p, "evicted", stats.evicted, want->evicted) &&
            same(p, "servers", stats.servers, p->m->listed) &&
            same(p, "trash", stats.trash, p->m->trashed) &&
            (p->purging || (same(p, "destinations", stats.destinations, p->m->linked) &&

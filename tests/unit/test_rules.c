@@ -22,6 +22,7 @@ START_TEST(a_rule_set_is_what_the_model_knows_by_that_name)
         EXPECT_SAME(oldest_first);
         EXPECT_SAME(max_entries);
         EXPECT_SAME(soft_entries);
+        EXPECT_SAME(evict);
         EXPECT_SAME(leak_entries);
         EXPECT_SAME(gc_full_every);
         EXPECT_SAME(gc_strict);
