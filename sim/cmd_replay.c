@@ -64,7 +64,7 @@ static const struct option_spec options[] = {
     {"replace", 0, OPTION_FLAG, AT(replace), NULL,
      "When that many are remembered, a new one takes the place of one that was not "
      "asked "
-     "for lately (default: it is not remembered, as with IPVS).",
+     "for lately, as by the rules locus (default: it is not remembered, as with IPVS).",
      0, 0, NULL},
     {"capacity", 0, OPTION_NUMBER, AT(capacity), "N",
      "Connections above which lblc and lblcr leave a server, of all servers that have "

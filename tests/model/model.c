@@ -69,6 +69,7 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
     }
     if (strcmp(name, "locus") == 0) {
         rules->max_entries = 1 << 20;
+        rules->evict = true;
         rules->soft_entries = (2 * (1 << 20) + 2) / 3;
         rules->spill_eligible_only = true;
         rules->lblc_checks_threshold = true;
