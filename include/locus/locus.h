@@ -118,6 +118,16 @@ enum locus_tie_break {
     LOCUS_TIE_OLDEST, /* equal load: the server added first */
 };
 
+enum locus_no_server {
+    LOCUS_NO_SERVER_REFUSE, /* the connection gets no server (the kernel) */
+    LOCUS_NO_SERVER_BYPASS, /* neither, but the caller is to go past the servers, to the
+                               destination itself: LOCUS_WHY_BYPASS in place of _REFUSED */
+    LOCUS_NO_SERVER_ANY, /* it gets any server in service, with LOCUS_WHY_ANY: one that is
+                            available (where a hash names one that is not), else an
+                            overloaded, else a quiesced one; of these the one with the
+                            fewest connections for its weight, then as tie_break says */
+};
+
 /*
  * What a rule set decides, as data. Take one with locus_rules_find(), change what you
  * want, hand it to locus_service_create(). Every departure from the kernel is off in
@@ -166,6 +176,10 @@ struct locus_rules {
     uint64_t set_decay_ns;   /* age of lastmod at which lblcr trims; UINT64_MAX: same as
                                    the entry expiration (kernel) */
 
+    /* When a scheduler ("none" apart) finds no server. Nothing of it is remembered. All
+     * named rule sets refuse. */
+    enum locus_no_server no_server;
+
     bool purge_removed; /* a removed server leaves every destination at once, and the
                                 same address added later is a new server. kernel: it
                                 lingers, and comes back with its counters */
@@ -188,10 +202,10 @@ struct locus_rules {
  *   max_entries 1,048,576, soft_entries two thirds of it: some 40 MB at most for IPv4. With
  *     49,000 blocks (libCacheSim's CloudPhysics sample) warm rises from 73.9 % to 100 %, with
  *     37,000 objects (AdaptSize's) from 95.3 % to 99.98 %; imbalance stays within 2 %.
- *   evict: a map that is full goes on learning. With --max-entries 5000 AdaptSize's warm rises
- *     from 73.6 % to 84.0 % (--rules locus, without evict and with it), with 20000 from
- *     92.6 % to 97.4 %; with 84 of the lab's 678 from 91.0 % to 96.2 %. CloudPhysics' loops,
- *     which outrun any such order, fall from 47.5 % to 47.3 % and from 70.1 % to 69.2 %.
+ *   evict: a map that is full goes on learning. lblc's warm, --rules kernel without --replace
+ *     and with it: AdaptSize's from 73.6 % to 84.0 % with --max-entries 5000, from 92.6 %
+ *     to 97.4 % with 20000; the lab's from 91.0 % to 96.2 % with 84. Loops longer than the
+ *     map outrun any such order: CloudPhysics' from 47.5 % to 47.3 %, from 70.1 % to 69.2 %.
  *   purge_removed: who comes back is cold, and is not found in sets from before. With a
  *     server failing for 10 s of traces/demo.squid.log and --cache 1MiB, lblcr's hits rise
  *     from 85.2 % to 86.8 %.
@@ -279,6 +293,8 @@ LOCUS_API const char *locus_scheduler_name(size_t index, const char **about);
 struct locus_service_stats {
     uint64_t picks;        /* decisions asked for */
     uint64_t refusals;     /* ... that found no server */
+    uint64_t bypasses;     /* ... the same, see LOCUS_NO_SERVER_BYPASS */
+    uint64_t any;          /* ... the same, but got one by LOCUS_NO_SERVER_ANY */
     uint64_t hits;         /* lblc, lblcr: served from the map */
     uint64_t added;        /* ... destinations remembered */
     uint64_t moved;        /* lblc: destinations given another server */
@@ -384,6 +400,8 @@ struct locus_request {
     0x40u                    /* its server was above its capacity, another under half */
 #define LOCUS_WHY_DOWN 0x80u /* its server or set was quiesced, removed, overloaded */
 #define LOCUS_WHY_REFUSED 0x100u /* no server */
+#define LOCUS_WHY_BYPASS 0x200u  /* no server: go to the destination itself */
+#define LOCUS_WHY_ANY 0x400u     /* no server by the scheduler: see rules->no_server */
 
 struct locus_pick {
     uint32_t server;  /* LOCUS_NO_SERVER with a status of LOCUS_ENOSERVER */

@@ -22,6 +22,8 @@
 #define MODEL_MH_SIZE 4093
 #define MODEL_HASH_SIZE 256
 
+enum model_no_server { MODEL_REFUSE, MODEL_PASS_BY, MODEL_TAKE_ANY };
+
 enum model_threshold { MODEL_EDGE, MODEL_CLASSIC, MODEL_PLAIN };
 
 /* The same choices as the library's rules, named after what they do. */
@@ -40,6 +42,7 @@ struct model_rules {
     bool trim_on_every_hit, return_member_only;
     bool lastuse_on_failure;
     int64_t set_decay; /* MODEL_NEVER: the expiration */
+    enum model_no_server no_server;
     bool purge_removed;
     int64_t trash_interval, trash_idle;
     bool timer_wheel;
@@ -102,6 +105,8 @@ enum model_why {
     MODEL_SPILLED = 64,
     MODEL_DOWN = 128,
     MODEL_REFUSED = 256,
+    MODEL_BYPASS = 512,
+    MODEL_ANY = 1024,
 };
 
 struct model_pick {
@@ -112,7 +117,7 @@ struct model_pick {
 
 struct model_stats {
     uint64_t picks, refusals, hits, added, moved, grown, trimmed, forgotten, expired;
-    uint64_t evicted;
+    uint64_t evicted, bypasses, any;
 };
 
 enum model_status {

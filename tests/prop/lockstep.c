@@ -313,6 +313,7 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
         .return_member_only = bits & 128,
         .lastuse_on_failure = bits & 256,
         .set_decay_ns = one_of_ns(random, UINT64_MAX, 5 * second_ns, 0),
+        .no_server = (enum locus_no_server)((bits >> 12) % 3),
         .purge_removed = bits & 512,
         .trash_ns = one_of_ns(random, 60 * second_ns, 5 * second_ns, second_ns),
         .trash_idle_ns = one_of_ns(random, 120 * second_ns, second_ns, 0),
