@@ -28,11 +28,14 @@ struct replay_args {
     struct read_args read;
     const char *policies, *scenario, *pool_uri;
     const char *timeline, *decisions, *metrics, *html, *svg;
-    bool json, csv, per_server, timing;
+    bool json, csv, per_server, timing, replace;
+    int no_server;
     uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
 };
 
 #define AT(field) offsetof(struct replay_args, field)
+
+static const char *const no_server_choices[] = {"refuse", "bypass", "any", NULL};
 
 static const struct option_spec options[] = {
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
@@ -61,6 +64,17 @@ static const struct option_spec options[] = {
      "Bound on the destinations that lblc and lblcr remember (default: as the rules "
      "say).",
      1, 1u << 27, NULL},
+    {"replace", 0, OPTION_FLAG, AT(replace), NULL,
+     "When that many are remembered, a new one takes the place of one that was not "
+     "asked "
+     "for lately, as by the rules locus (default: it is not remembered, as with IPVS).",
+     0, 0, NULL},
+    {"no-server", 0, OPTION_CHOICE, AT(no_server), NULL,
+     "When no server is available: refuse (default, as IPVS), bypass (counts as "
+     "refused, "
+     "but says so in --decisions: the client is to go to the destination itself), any "
+     "(an overloaded or quiesced one all the same).",
+     0, 0, no_server_choices},
     {"capacity", 0, OPTION_NUMBER, AT(capacity), "N",
      "Connections above which lblc and lblcr leave a server, of all servers that have "
      "no "
@@ -100,6 +114,7 @@ struct replay {
     struct replay_args args;
     struct session session;
     struct setup setup;
+    struct locus_rules rules; /* those of setup, changed */
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
     bool stdout_taken; /* by a FILE of '-': no table */
@@ -259,6 +274,28 @@ static int try_policies(struct replay *replay)
     return EXIT_OK;
 }
 
+static void change_rules(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+
+    replay->rules = *replay->setup.rules;
+    replay->rules.no_server = (enum locus_no_server)args->no_server;
+    if (args->replace) {
+        replay->rules.evict = true;
+        replay->rules.leak_entries = false;
+    }
+    replay->setup.rules = &replay->rules;
+}
+
+static void set_capacities(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->setup.servers.count; i++) {
+        struct server_spec *spec = &replay->setup.servers.items[i];
+        spec->capacity =
+            spec->capacity != 0 ? spec->capacity : (uint32_t)replay->args.capacity;
+    }
+}
+
 static int read_request(struct replay *replay, char *const *paths, size_t count)
 {
     const struct replay_args *args = &replay->args;
@@ -286,10 +323,9 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     if (status == EXIT_OK && args->scenario != NULL) {
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
     }
-    for (size_t i = 0; i < replay->setup.servers.count; i++) {
-        struct server_spec *spec = &replay->setup.servers.items[i];
-        spec->capacity =
-            spec->capacity != 0 ? spec->capacity : (uint32_t)args->capacity;
+    if (status == EXIT_OK) {
+        change_rules(replay);
+        set_capacities(replay);
     }
     return status;
 }

@@ -29,6 +29,8 @@ static const struct {
     {LOCUS_WHY_SPILLED, "spilled"},
     {LOCUS_WHY_DOWN, "down"},
     {LOCUS_WHY_REFUSED, "refused"},
+    {LOCUS_WHY_BYPASS, "bypass"},
+    {LOCUS_WHY_ANY, "any"},
 };
 
 bool decisions_init(struct decisions *decisions, bool cache)

@@ -51,7 +51,7 @@ struct engine {
     size_t event;                   /* the next one */
     uint64_t last_ns;               /* of the departures so far */
     uint64_t phase_ns;              /* when the phase began */
-    uint64_t expired, forgotten;    /* counted to a phase already */
+    uint64_t expired, forgotten;    /* counted to a phase already; expired or evicted */
     uint32_t serving, serving_peak; /* servers in service with a weight; the most */
     uint32_t floor;                 /* the guard's */
     bool floor_percent;
@@ -214,9 +214,9 @@ static void sample_map(struct engine *e)
     if (stats.map_bytes > tally->map_bytes_peak) {
         tally->map_bytes_peak = stats.map_bytes;
     }
-    tally->evicted += stats.expired - e->expired;
+    tally->evicted += stats.expired + stats.evicted - e->expired;
     tally->forgotten += stats.forgotten - e->forgotten;
-    e->expired = stats.expired;
+    e->expired = stats.expired + stats.evicted;
     e->forgotten = stats.forgotten;
 }
 

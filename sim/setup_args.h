@@ -40,8 +40,8 @@ extern const char *const setup_proto_choices[];
      OPTION_STRING,                                                                    \
      SETUP_ARGS_AT(type, servers),                                                     \
      "LIST",                                                                           \
-     "How many servers, or ADDRESS[:PORT][*WEIGHT[@CAPACITY][/UPPER[/LOWER]]], one "   \
-     "or several, parted by commas. Servers without "                                  \
+     "How many servers, or, with commas between, "                                     \
+     "ADDRESS[:PORT][*WEIGHT[@CAPACITY][/UPPER[/LOWER]]]. Servers without "            \
      "weights get the same one, chosen so that all together hold 1.25 times the 99th " \
      "percentile over time of the trace's concurrency, at least 2 each.",              \
      0,                                                                                \

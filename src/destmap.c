@@ -481,7 +481,7 @@ static size_t walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t f
     const struct segment *segment = &map->directory[first];
     size_t looked = 0;
 
-    if (walk->removed) {
+    if (walk->removed || walk->shrink) {
         uint32_t fitting = slots_for(map, segment->used);
         if (fitting < segment->slot_count / 2) {
             looked = slots_in_all(segment->slot_count);

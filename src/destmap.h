@@ -168,6 +168,7 @@ struct destmap_walk {
     size_t position;            /* its slots from here on are done */
     uint32_t slot_count;
     bool removed, finished;
+    bool shrink; /* looks for memory to give back everywhere */
 };
 
 /* What to do with an entry: true takes it out (free its set first). */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "locality.h"
 
+enum {
+    EVICT_ASKED = 16,    /* destinations that a pick asks for one to forget */
+    QUEUE_STEP_COST = 8, /* what a key of the queue takes, in slots of the table */
+};
+
 void locus_locality_init(struct locus_service *svc)
 {
     struct locality *loc = svc->state;
 
     locus_destmap_init(&loc->map, svc->wide, svc->map_load_percent, svc->seed,
                        &svc->allocator);
+    locus_keyqueue_init(&loc->queue, svc->wide, &svc->allocator);
     locus_destmap_reserve(&loc->map, svc->expected_entries);
     loc->counter = 1;
     svc->locality = loc;
@@ -18,6 +24,7 @@ void locus_locality_fini(struct locus_service *svc)
     struct locality *loc = svc->state;
 
     locus_destmap_fini(&loc->map);
+    locus_keyqueue_fini(&loc->queue);
     svc->locality = NULL;
     /* Only the map referred to servers. */
     for (uint32_t i = 0; i < svc->slots; i++) {
@@ -36,21 +43,10 @@ void locus_locality_server_event(struct locus_service *svc, uint32_t server,
 
 /* ---- destinations and their servers ---- */
 
-void locus_locality_add(struct locus_service *svc, const union locus_key *key,
-                        uint64_t hash, uint32_t server, struct locus_pick *pick)
+static void not_remembered(struct locus_service *svc, struct locus_pick *pick)
 {
-    struct locality *loc = svc->locality;
-
-    if (loc->entries >= svc->rules.max_entries ||
-        locus_destmap_insert(&loc->map, key, hash, server + 1, tick32(svc)) == NULL) {
-        svc->stats.forgotten++;
-        pick->why |= LOCUS_WHY_FORGOTTEN;
-        return;
-    }
-    server_ref(svc, server);
-    loc->entries++;
-    svc->stats.added++;
-    pick->why |= LOCUS_WHY_NEW;
+    svc->stats.forgotten++;
+    pick->why |= LOCUS_WHY_FORGOTTEN;
 }
 
 /* Lets go of a destination's servers; its entry is about to go. */
@@ -73,6 +69,25 @@ void locus_locality_forget(struct locus_service *svc, struct dest *dest)
 {
     release_members(svc, dest);
     locus_destmap_remove(&svc->locality->map, dest);
+}
+
+void locus_locality_renew(struct locus_service *svc, struct dest *dest, uint32_t server,
+                          struct locus_pick *pick)
+{
+    struct locality *loc = svc->locality;
+
+    release_members(svc, dest);
+    if (loc->entries >= svc->rules.max_entries) { /* by leaks */
+        locus_destmap_remove(&loc->map, dest);
+        not_remembered(svc, pick);
+        return;
+    }
+    dest->ref = server + 1;
+    dest->lastuse = dest->lastmod = tick32(svc);
+    server_ref(svc, server);
+    loc->entries++;
+    svc->stats.added++;
+    pick->why |= LOCUS_WHY_NEW;
 }
 
 bool locus_dest_push(struct locus_service *svc, struct dest *dest, uint32_t server)
@@ -174,6 +189,7 @@ static bool job_takes(struct locus_service *svc, struct dest *dest)
     case JOB_PURGE:
         return !locus_dest_purge(svc, dest);
     case JOB_NONE:
+    case JOB_SHRINK:
         break;
     }
     return false;
@@ -193,12 +209,112 @@ static bool visit(void *arg, struct dest *dest)
     return false;
 }
 
+/* Whether the job in hand goes by the queue: those that take destinations out. */
+static bool by_queue(const struct locus_service *svc)
+{
+    enum locality_job job = svc->locality->job;
+
+    return svc->rules.evict &&
+           (job == JOB_EXPIRE || job == JOB_TAKE || job == JOB_PURGE);
+}
+
+/* The next of the queue, out of it. */
+struct queued {
+    struct keyqueue_item item; /* as it is to go in again */
+    struct dest *dest;         /* NULL: the job in hand has just taken it */
+    bool used;                 /* looked up since it was put in */
+};
+
+static struct queued take_next(struct locus_service *svc)
+{
+    struct locality *loc = svc->locality;
+    struct queued next = {.item = locus_keyqueue_pop(&loc->queue)};
+
+    next.dest = destmap_find(&loc->map, &next.item.key,
+                             destmap_hash(&loc->map, &next.item.key));
+    next.used = next.dest->lastuse != next.item.tick;
+    if (loc->job_left > 0) {
+        loc->job_left--;
+        if (visit(svc, next.dest)) {
+            locus_destmap_remove(&loc->map, next.dest);
+            loc->job_removed = true;
+            next.dest = NULL;
+            return next;
+        }
+    }
+    if (!next.used) {
+        next.item.tick = next.dest->lastuse; /* which visit may have held */
+    }
+    return next;
+}
+
+/* Makes room for a new destination, if there is any to forget. */
+static void evict(struct locus_service *svc)
+{
+    struct locality *loc = svc->locality;
+
+    for (unsigned asked = 1; loc->entries >= svc->rules.max_entries; asked++) {
+        if (loc->queue.length == 0) {
+            return;
+        }
+        struct queued next = take_next(svc);
+        if (next.dest == NULL) {
+            continue;
+        }
+        if (next.used && asked < EVICT_ASKED) {
+            next.item.tick = next.dest->lastuse;
+            locus_keyqueue_push(&loc->queue, &next.item);
+        } else {
+            locus_locality_forget(svc, next.dest);
+            svc->stats.evicted++;
+        }
+    }
+}
+
+static bool insert(struct locus_service *svc, const union locus_key *key, uint64_t hash,
+                   uint32_t server)
+{
+    struct locality *loc = svc->locality;
+    const struct keyqueue_item item = {.key = *key, .tick = tick32(svc)};
+
+    if (svc->rules.evict && !locus_keyqueue_reserve(&loc->queue)) {
+        return false;
+    }
+    if (locus_destmap_insert(&loc->map, key, hash, server + 1, item.tick) == NULL) {
+        return false;
+    }
+    if (svc->rules.evict) {
+        locus_keyqueue_push(&loc->queue, &item);
+    }
+    return true;
+}
+
+void locus_locality_add(struct locus_service *svc, const union locus_key *key,
+                        uint64_t hash, uint32_t server, struct locus_pick *pick)
+{
+    struct locality *loc = svc->locality;
+
+    if (loc->entries >= svc->rules.max_entries && svc->rules.evict) {
+        evict(svc);
+    }
+    if (loc->entries >= svc->rules.max_entries || !insert(svc, key, hash, server)) {
+        not_remembered(svc, pick);
+        return;
+    }
+    server_ref(svc, server);
+    loc->entries++;
+    svc->stats.added++;
+    pick->why |= LOCUS_WHY_NEW;
+}
+
 static void begin(struct locus_service *svc, enum locality_job job)
 {
     struct locality *loc = svc->locality;
 
     loc->job = job;
-    loc->walk = (struct destmap_walk){0};
+    loc->walk = (struct destmap_walk){.shrink = job == JOB_SHRINK};
+    loc->job_left = by_queue(svc) ? loc->queue.length : 0;
+    loc->job_removed = false;
 }
 
 /* How many buckets behind the rover hold enough stale entries for the goal. */
@@ -254,7 +370,28 @@ static void finish_job(struct locus_service *svc)
     if (loc->job == JOB_TAKE) {
         loc->rover = (loc->rover + loc->job_span) & (GC_BUCKETS - 1);
     }
+    if (loc->job_removed) {
+        begin(svc, JOB_SHRINK);
+        return;
+    }
     loc->job = JOB_NONE;
+}
+
+/* Goes on with a job by the queue; what it cost. */
+static size_t go_round(struct locus_service *svc, size_t budget)
+{
+    struct locality *loc = svc->locality;
+    size_t looked = 0;
+
+    while (loc->job_left > 0 && looked < budget) {
+        struct queued next = take_next(svc);
+        if (next.dest != NULL) {
+            locus_keyqueue_push(&loc->queue, &next.item);
+        }
+        looked += QUEUE_STEP_COST;
+    }
+    loc->walk.finished = loc->job_left == 0;
+    return looked < budget ? looked : budget;
 }
 
 size_t locus_locality_run(struct locus_service *svc, size_t budget)
@@ -263,8 +400,9 @@ size_t locus_locality_run(struct locus_service *svc, size_t budget)
     size_t looked = 0;
 
     while (loc->job != JOB_NONE && looked < budget) {
-        looked +=
-            locus_destmap_walk(&loc->map, &loc->walk, budget - looked, visit, svc);
+        looked += by_queue(svc) ? go_round(svc, budget - looked)
+                                : locus_destmap_walk(&loc->map, &loc->walk,
+                                                     budget - looked, visit, svc);
         if (loc->walk.finished) {
             finish_job(svc);
         }

@@ -15,20 +15,28 @@
  * Buckets exist in the rules only. To take the same entries from a map that has none, one
  * pass counts the stale entries per bucket and finds where the rover stops, a second
  * pass takes them.
+ *
+ * With rules->evict the destinations stand in a queue too, each once, in the order in which
+ * they came; which one a full map forgets then depends neither on the size of its table nor
+ * on its seed. The queue holds keys, since entries move. So that none is left of a
+ * destination that is gone, whoever takes destinations out goes by the queue: each job has
+ * it go round once, and the table has only its memory given back, behind.
  */
 #ifndef LOCUS_LOCALITY_H
 #define LOCUS_LOCALITY_H
 
 #include "destmap.h"
+#include "keyqueue.h"
 #include "select.h"
 
 enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 
-enum locality_job { JOB_NONE, JOB_EXPIRE, JOB_COUNT, JOB_TAKE, JOB_PURGE };
+enum locality_job { JOB_NONE, JOB_EXPIRE, JOB_COUNT, JOB_TAKE, JOB_PURGE, JOB_SHRINK };
 
 struct locality {
     struct destmap map;
-    uint32_t entries; /* destinations, plus what the rules leak */
+    struct keyqueue queue; /* with rules->evict; ticks: lastuse when it was put in */
+    uint32_t entries;      /* destinations, plus what the rules leak */
     uint32_t rover, counter;
     struct timer gc;
     bool purge_wanted; /* a removed server has destinations left */
@@ -36,6 +44,8 @@ struct locality {
     enum locality_job job;
     struct destmap_walk walk;
     uint64_t job_tick; /* when the job began: ages are as of then */
+    uint64_t job_left; /* keys of the queue that the job has not seen */
+    bool job_removed;  /* it took something out by the queue */
     uint32_t job_span; /* JOB_TAKE: buckets behind the rover that are taken from */
     uint32_t stale[GC_BUCKETS];
 };
@@ -94,8 +104,12 @@ static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest
  * pick->why and the counters. */
 void locus_locality_add(struct locus_service *svc, const union locus_key *key,
                         uint64_t hash, uint32_t server, struct locus_pick *pick);
-/* Forgets a destination and lets go of its servers. */
+/* Forgets a destination and lets go of its servers. With rules->evict it must be
+ * out of the queue. */
 void locus_locality_forget(struct locus_service *svc, struct dest *dest);
+/* Gives a destination that only purged servers had another one, as if it were new. */
+void locus_locality_renew(struct locus_service *svc, struct dest *dest, uint32_t server,
+                          struct locus_pick *pick);
 
 /* The members of a destination, oldest first; single is where a lone one is put. */
 static inline uint32_t dest_members(const struct locality *loc, const struct dest *dest,

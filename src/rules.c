@@ -77,6 +77,7 @@ static const struct named_rules table[] = {
             .threshold = LOCUS_THRESHOLD_EDGE,
             .tie_break = LOCUS_TIE_NEWEST,
             .max_entries = 1048576,
+            .evict = true,
             .soft_entries = 699051, /* two thirds, rounded up */
             .gc_full_every = 30,
             .gc_interval_ns = 60 * SECOND_NS,

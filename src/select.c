@@ -116,6 +116,35 @@ uint32_t locus_least_loaded(struct locus_service *svc)
     return svc->indexed ? ask_index(svc) : least_server(svc, 0, svc->slots)->server;
 }
 
+/* 2 available, 1 overloaded, 0 quiesced */
+static unsigned availability(const struct server *s)
+{
+    return s->weight == 0 ? 0 : s->overloaded ? 1 : 2;
+}
+
+/* Quiesced servers have connections, but no weight to compare them by. */
+static bool harms_less(const struct server *a, const struct server *b)
+{
+    if (availability(a) != availability(b)) {
+        return availability(a) > availability(b);
+    }
+    uint64_t left = (uint64_t)server_total(a) * (b->weight > 0 ? b->weight : 1);
+    uint64_t right = (uint64_t)server_total(b) * (a->weight > 0 ? a->weight : 1);
+    return left != right ? left < right : a->load.rank > b->load.rank;
+}
+
+uint32_t locus_any_server(const struct locus_service *svc)
+{
+    uint32_t best = svc->list.head;
+
+    for (uint32_t i = best; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
+        if (harms_less(&svc->servers[i], &svc->servers[best])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* A place for count items of size in the block, which starts aligned for any type; nodes
  * come first, the smaller items behind them. */
 static void *carve(char **at, uint32_t count, size_t size)

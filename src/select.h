@@ -34,6 +34,10 @@ static inline bool load_less_by_weight(const struct server *a, const struct serv
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);
 
+/* The server in service that a connection harms least, even if none may take it;
+ * LOCUS_NO_SERVER: there is none. */
+uint32_t locus_any_server(const struct locus_service *svc);
+
 /* The connections that the spill test compares with capacities. */
 static inline uint32_t spill_load(const struct locus_service *svc,
                                   const struct server *server)

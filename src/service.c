@@ -162,7 +162,9 @@ static int check_config(const struct locus_service_config *config,
     if ((unsigned)config->family > LOCUS_NAME ||
         (config->scheduler_flags & ~(LOCUS_FLAG_FALLBACK | LOCUS_FLAG_PORT)) ||
         (unsigned)rules->threshold > LOCUS_THRESHOLD_PLAIN ||
-        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST) {
+        (unsigned)rules->tie_break > LOCUS_TIE_OLDEST ||
+        (unsigned)rules->no_server > LOCUS_NO_SERVER_ANY ||
+        (rules->evict && rules->leak_entries)) {
         return LOCUS_EINVAL;
     }
     if (rules->active_cost < 1 || rules->active_cost > 65536 ||
@@ -268,6 +270,28 @@ void locus_service_set_timer_wheel(struct locus_service *svc, bool on)
 
 /* ---- picks ---- */
 
+/* The scheduler has found no server: what the rules say to that. */
+static NOINLINE uint32_t decide_without(struct locus_service *svc,
+                                        struct locus_pick *pick)
+{
+    uint32_t server = LOCUS_NO_SERVER;
+
+    if (svc->rules.no_server == LOCUS_NO_SERVER_ANY && svc->ops != &locus_sched_none) {
+        server = locus_any_server(svc);
+    }
+    if (server != LOCUS_NO_SERVER) {
+        svc->stats.any++;
+        pick->why |= LOCUS_WHY_ANY;
+    } else if (svc->rules.no_server == LOCUS_NO_SERVER_BYPASS) {
+        svc->stats.bypasses++;
+        pick->why |= LOCUS_WHY_BYPASS;
+    } else {
+        svc->stats.refusals++;
+        pick->why |= LOCUS_WHY_REFUSED;
+    }
+    return server;
+}
+
 static inline uint32_t decide(struct locus_service *svc,
                               const struct locus_request *request,
                               struct locus_pick *pick)
@@ -276,11 +300,10 @@ static inline uint32_t decide(struct locus_service *svc,
     pick->trimmed = LOCUS_NO_SERVER;
     svc->stats.picks++;
     uint32_t server = svc->ops->schedule(svc, request, pick);
-    pick->server = server;
-    if (server == LOCUS_NO_SERVER) {
-        svc->stats.refusals++;
-        pick->why |= LOCUS_WHY_REFUSED;
+    if (UNLIKELY(server == LOCUS_NO_SERVER)) {
+        server = decide_without(svc, pick);
     }
+    pick->server = server;
     return server;
 }
 
@@ -431,7 +454,7 @@ void locus_service_get_stats(const struct locus_service *svc,
         const struct destmap *map = &svc->locality->map;
         out->destinations = (uint32_t)map->count;
         out->entries = svc->locality->entries;
-        out->map_bytes = map->bytes + map->sets.bytes;
+        out->map_bytes = map->bytes + map->sets.bytes + svc->locality->queue.bytes;
     }
 }
 

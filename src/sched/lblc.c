@@ -59,11 +59,9 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
                                         const union locus_key *key, uint64_t hash,
                                         struct dest *dest, struct locus_pick *pick)
 {
-    if (dest != NULL && server_purged(svc, dest_server(dest))) {
-        locus_locality_forget(svc, dest);
-        dest = NULL;
-    }
-    if (dest != NULL) {
+    bool purged = dest != NULL && server_purged(svc, dest_server(dest));
+
+    if (dest != NULL && !purged) {
         uint32_t why = objection(svc, &svc->servers[dest_server(dest)]);
         if (why == 0) {
             return locality_hit(svc, dest, dest_server(dest), pick);
@@ -79,6 +77,10 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
     }
     if (dest == NULL) {
         locus_locality_add(svc, key, hash, least, pick);
+        return least;
+    }
+    if (purged) {
+        locus_locality_renew(svc, dest, least, pick);
         return least;
     }
     dest->lastuse = tick32(svc);

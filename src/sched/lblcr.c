@@ -168,15 +168,16 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
                                         const union locus_key *key, uint64_t hash,
                                         struct dest *dest, struct locus_pick *pick)
 {
-    if (dest != NULL && svc->rules.purge_removed && !locus_dest_purge(svc, dest)) {
-        locus_locality_forget(svc, dest);
-        dest = NULL;
-    }
-    if (dest != NULL) {
+    bool purged =
+        dest != NULL && svc->rules.purge_removed && !locus_dest_purge(svc, dest);
+
+    if (dest != NULL && !purged) {
         return schedule_known(svc, dest, pick);
     }
     uint32_t server = locus_least_loaded(svc);
-    if (server != LOCUS_NO_SERVER) {
+    if (server != LOCUS_NO_SERVER && purged) {
+        locus_locality_renew(svc, dest, server, pick);
+    } else if (server != LOCUS_NO_SERVER) {
         locus_locality_add(svc, key, hash, server, pick);
     }
     return server;

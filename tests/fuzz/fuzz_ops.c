@@ -47,6 +47,8 @@ static struct pair_config config_from(const uint8_t *head, struct locus_rules *r
     rules->return_member_only = head[2] & 2;
     rules->spill_eligible_only = head[2] & 4;
     rules->purge_removed = rules->purge_removed || (head[2] & 8);
+    rules->no_server = (enum locus_no_server)(head[1] / 3 % 3);
+    rules->evict = head[2] & 64 && !rules->leak_entries;
     if (head[2] & 16) {
         rules->set_decay_ns = UINT64_C(5000000000);
     }

@@ -69,6 +69,7 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
     }
     if (strcmp(name, "locus") == 0) {
         rules->max_entries = 1 << 20;
+        rules->evict = true;
         rules->soft_entries = (2 * (1 << 20) + 2) / 3;
         rules->spill_eligible_only = true;
         rules->lblc_checks_threshold = true;
@@ -648,6 +649,53 @@ void model_set_counts(struct model *m, uint32_t server, int64_t active,
 
 /* ---- picks ----------------------------------------------------------------------- */
 
+/* The fewest connections for the weight (for 1 if it has none) of the listed servers that
+ * pass; the first in the order of ties among equals. */
+static uint32_t fewest(const struct model *m, bool weighted, bool overloaded)
+{
+    uint32_t best = MODEL_NONE;
+    for (size_t i = 0; i < m->listed; i++) {
+        uint32_t id = m->list[m->rules.oldest_first ? m->listed - 1 - i : i];
+        const struct model_server *s = &m->servers[id];
+        if ((s->weight > 0) != weighted || (weighted && s->overloaded != overloaded)) {
+            continue;
+        }
+        const struct model_server *b = &m->servers[best == MODEL_NONE ? id : best];
+        model_wide mine = (model_wide)total(s) * (weighted ? b->weight : 1);
+        model_wide its = (model_wide)total(b) * (weighted ? s->weight : 1);
+        if (best == MODEL_NONE || mine < its) {
+            best = id;
+        }
+    }
+    return best;
+}
+
+static uint32_t any_server(const struct model *m)
+{
+    uint32_t server = fewest(m, true, false);
+    if (server == MODEL_NONE) {
+        server = fewest(m, true, true);
+    }
+    return server != MODEL_NONE ? server : fewest(m, false, false);
+}
+
+static void without_server(struct model *m, struct model_pick *pick)
+{
+    if (m->rules.no_server == MODEL_TAKE_ANY && m->scheduler != MODEL_NO_SCHEDULER) {
+        pick->server = any_server(m);
+    }
+    if (pick->server != MODEL_NONE) {
+        pick->why |= MODEL_ANY;
+        m->stats.any++;
+    } else if (m->rules.no_server == MODEL_PASS_BY) {
+        pick->why |= MODEL_BYPASS;
+        m->stats.bypasses++;
+    } else {
+        pick->why |= MODEL_REFUSED;
+        m->stats.refusals++;
+    }
+}
+
 struct model_pick model_schedule(struct model *m, const struct model_request *request)
 {
     struct model_pick pick = {MODEL_NONE, MODEL_NONE, 0};
@@ -660,8 +708,7 @@ struct model_pick model_schedule(struct model *m, const struct model_request *re
     }
     m->stats.picks++;
     if (pick.server == MODEL_NONE) {
-        pick.why |= MODEL_REFUSED;
-        m->stats.refusals++;
+        without_server(m, &pick);
     }
     return pick;
 }

@@ -22,6 +22,8 @@
 #define MODEL_MH_SIZE 4093
 #define MODEL_HASH_SIZE 256
 
+enum model_no_server { MODEL_REFUSE, MODEL_PASS_BY, MODEL_TAKE_ANY };
+
 enum model_threshold { MODEL_EDGE, MODEL_CLASSIC, MODEL_PLAIN };
 
 /* The same choices as the library's rules, named after what they do. */
@@ -30,6 +32,7 @@ struct model_rules {
     enum model_threshold threshold;
     bool oldest_first; /* ties */
     int64_t max_entries, soft_entries;
+    bool evict;
     bool leak_entries;
     int64_t gc_full_every;
     bool gc_strict;
@@ -39,6 +42,7 @@ struct model_rules {
     bool trim_on_every_hit, return_member_only;
     bool lastuse_on_failure;
     int64_t set_decay; /* MODEL_NEVER: the expiration */
+    enum model_no_server no_server;
     bool purge_removed;
     int64_t trash_interval, trash_idle;
     bool timer_wheel;
@@ -84,6 +88,8 @@ struct model_server {
 struct model_dest {
     struct model_key key;
     int64_t lastuse, lastmod;
+    uint64_t turn;     /* evict: lower ones are asked first */
+    int64_t asked;     /* lastuse when it was given that turn */
     uint32_t *members; /* newest first */
     size_t size;
 };
@@ -99,6 +105,8 @@ enum model_why {
     MODEL_SPILLED = 64,
     MODEL_DOWN = 128,
     MODEL_REFUSED = 256,
+    MODEL_BYPASS = 512,
+    MODEL_ANY = 1024,
 };
 
 struct model_pick {
@@ -109,6 +117,7 @@ struct model_pick {
 
 struct model_stats {
     uint64_t picks, refusals, hits, added, moved, grown, trimmed, forgotten, expired;
+    uint64_t evicted, bypasses, any;
 };
 
 enum model_status {
@@ -151,6 +160,7 @@ struct model {
     size_t linked, dests_room;
     int64_t entries; /* as the rules count them */
     int64_t rover, counter;
+    uint64_t turns;
 
     struct model_stats stats;
 };

@@ -48,6 +48,8 @@ static void link_dest(struct model *m, struct model_key key, uint32_t server)
     dest->key = key;
     dest->lastuse = m->now;
     dest->lastmod = m->now;
+    dest->turn = m->turns++;
+    dest->asked = m->now;
     dest->members = model_resize(NULL, 1, sizeof(*dest->members));
     dest->members[0] = server;
     dest->size = 1;
@@ -155,8 +157,35 @@ static uint32_t least_of_all(const struct model *m)
     return model_least(m, m->list, m->listed, MODEL_COST_OVERHEAD);
 }
 
+static struct model_dest *whose_turn(const struct model *m)
+{
+    struct model_dest *next = &m->dests[0];
+    for (size_t i = 1; i < m->linked; i++) {
+        if (m->dests[i].turn < next->turn) {
+            next = &m->dests[i];
+        }
+    }
+    return next;
+}
+
+/* Forgets the first in turn that was not looked up since its last turn, or the 16th. */
+static void evict_one(struct model *m)
+{
+    struct model_dest *dest = whose_turn(m);
+    for (int i = 1; i < 16 && dest->lastuse != dest->asked; i++) {
+        dest->turn = m->turns++;
+        dest->asked = dest->lastuse;
+        dest = whose_turn(m);
+    }
+    unlink_dest(m, dest);
+    m->stats.evicted++;
+}
+
 static void remember(struct model *m, struct model_key key, struct model_pick *pick)
 {
+    if (m->rules.evict && m->linked > 0 && m->entries >= m->rules.max_entries) {
+        evict_one(m);
+    }
     if (m->entries >= m->rules.max_entries) {
         pick->why |= MODEL_FORGOTTEN;
         m->stats.forgotten++;
@@ -196,6 +225,8 @@ static bool lblc_keeps(const struct model *m, uint32_t server, struct model_pick
 static void rehome(struct model *m, struct model_dest *dest, struct model_pick *pick)
 {
     struct model_key key = dest->key;
+    uint64_t turn = dest->turn;
+    int64_t asked = dest->asked;
     unlink_dest(m, dest);
     if (m->rules.leak_entries) {
         m->entries++;
@@ -206,6 +237,8 @@ static void rehome(struct model *m, struct model_dest *dest, struct model_pick *
         return;
     }
     link_dest(m, key, pick->server);
+    m->dests[m->linked - 1].turn = turn;
+    m->dests[m->linked - 1].asked = asked;
     pick->why |= MODEL_MOVED;
     m->stats.moved++;
 }

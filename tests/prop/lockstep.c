@@ -212,6 +212,45 @@ static const struct profile profiles[] = {
                 [OP_SCHED] = 1,
                 [OP_TIME] = 8},
     },
+    {
+        .name = "a full map forgets the old for the new",
+        .schedulers = MAP_SCHEDULERS,
+        .steps = 20000,
+        .check_every = 100,
+        .addresses = 9,
+        .begin_with = 5,
+        .destinations = 150,
+        .max_entries = 50,
+        .evict = true,
+        .mix = {[OP_CONNECT] = 70,
+                [OP_BATCH] = 1,
+                [OP_MOVE] = 10,
+                [OP_CLOSE] = 60,
+                [OP_ADD] = 2,
+                [OP_WEIGHT] = 3,
+                [OP_REMOVE] = 2,
+                [OP_TIME] = 15,
+                [OP_LATE] = 1,
+                [OP_EXPIRE] = 1},
+    },
+    {
+        .name = "a full map of many chunks forgets and collects",
+        .schedulers = MAP_SCHEDULERS,
+        .steps = 20000,
+        .check_every = 1000,
+        .addresses = 9,
+        .begin_with = 5,
+        .destinations = 5000,
+        .max_entries = 1500,
+        .long_steps = true,
+        .evict = true,
+        .mix = {[OP_CONNECT] = 70,
+                [OP_BATCH] = 30,
+                [OP_CLOSE] = 200,
+                [OP_ADD] = 1,
+                [OP_REMOVE] = 1,
+                [OP_TIME] = 1},
+    },
 };
 
 static const enum model_scheduler least_schedulers[] = {
@@ -260,6 +299,7 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
         .tie_break = bits & 1 ? LOCUS_TIE_OLDEST : LOCUS_TIE_NEWEST,
         .max_entries = stream_one_of(random, bounds, 5),
         .soft_entries = stream_one_of(random, softs, 5),
+        .evict = bits & 2048 && !(bits & 2),
         .leak_entries = bits & 2,
         .gc_full_every = 1 + random_below(random, 4),
         .gc_strict = bits & 4,
@@ -273,6 +313,7 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
         .return_member_only = bits & 128,
         .lastuse_on_failure = bits & 256,
         .set_decay_ns = one_of_ns(random, UINT64_MAX, 5 * second_ns, 0),
+        .no_server = (enum locus_no_server)((bits >> 12) % 3),
         .purge_removed = bits & 512,
         .trash_ns = one_of_ns(random, 60 * second_ns, 5 * second_ns, second_ns),
         .trash_idle_ns = one_of_ns(random, 120 * second_ns, second_ns, 0),
@@ -306,6 +347,7 @@ static struct pair *begin(const struct run *run, uint64_t *random, uint32_t *hz)
         rules = *locus_rules_find(rules_name(run->rules));
         rules.timer_wheel = random_percent(random, 30);
     }
+    rules.evict = (rules.evict || profile->evict) && !rules.leak_entries;
     struct pair_config config = {
         .addresses = profile->addresses,
         .destinations = profile->destinations,

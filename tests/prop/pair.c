@@ -105,12 +105,18 @@ struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
         [LOCUS_THRESHOLD_CLASSIC] = MODEL_CLASSIC,
         [LOCUS_THRESHOLD_PLAIN] = MODEL_PLAIN,
     };
+    static const enum model_no_server answers[] = {
+        [LOCUS_NO_SERVER_REFUSE] = MODEL_REFUSE,
+        [LOCUS_NO_SERVER_BYPASS] = MODEL_PASS_BY,
+        [LOCUS_NO_SERVER_ANY] = MODEL_TAKE_ANY,
+    };
     return (struct model_rules){
         .active_cost = rules->active_cost,
         .threshold = thresholds[rules->threshold],
         .oldest_first = rules->tie_break == LOCUS_TIE_OLDEST,
         .max_entries = rules->max_entries,
         .soft_entries = rules->soft_entries,
+        .evict = rules->evict,
         .leak_entries = rules->leak_entries,
         .gc_full_every = rules->gc_full_every,
         .gc_strict = rules->gc_strict,
@@ -125,6 +131,7 @@ struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
         .set_decay = rules->set_decay_ns == UINT64_MAX
                          ? MODEL_NEVER
                          : (int64_t)(rules->set_decay_ns / tick_ns),
+        .no_server = answers[rules->no_server],
         .purge_removed = rules->purge_removed,
         .trash_interval = (int64_t)(rules->trash_ns / tick_ns),
         .trash_idle = (int64_t)(rules->trash_idle_ns / tick_ns),
@@ -154,6 +161,8 @@ static unsigned why_of(unsigned why)
         {MODEL_SPILLED, LOCUS_WHY_SPILLED},
         {MODEL_DOWN, LOCUS_WHY_DOWN},
         {MODEL_REFUSED, LOCUS_WHY_REFUSED},
+        {MODEL_BYPASS, LOCUS_WHY_BYPASS},
+        {MODEL_ANY, LOCUS_WHY_ANY},
     };
     unsigned out = 0;
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -267,6 +276,9 @@ static bool compare_stats(struct pair *p)
            same(p, "trimmed", stats.trimmed, want->trimmed) &&
            same(p, "forgotten", stats.forgotten, want->forgotten) &&
            same(p, "expired", stats.expired, want->expired) &&
+           same(p, "evicted", stats.evicted, want->evicted) &&
+           same(p, "bypasses", stats.bypasses, want->bypasses) &&
+           same(p, "any", stats.any, want->any) &&
            same(p, "servers", stats.servers, p->m->listed) &&
            same(p, "trash", stats.trash, p->m->trashed) &&
            (p->purging || (same(p, "destinations", stats.destinations, p->m->linked) &&

@@ -18,6 +18,7 @@ struct profile {
     uint32_t capacity_percent; /* of servers whose capacity is not their weight */
     uint32_t max_entries;
     bool long_steps; /* of time: a minute and more */
+    bool evict;      /* where the rules let it */
     uint32_t mix[OP_KINDS];
 };
 

@@ -58,12 +58,12 @@ static void print_stats(const struct lines *lines)
     fprintf(lines->out,
             "picks=%" PRIu64 " refusals=%" PRIu64 " hits=%" PRIu64 " added=%" PRIu64
             " moved=%" PRIu64 " grown=%" PRIu64 " trimmed=%" PRIu64
-            " forgotten=%" PRIu64 " expired=%" PRIu64 " servers=%" PRIu32
-            " trash=%" PRIu32 " destinations=%" PRIu32 " entries=%" PRIu32
-            " due=%" PRIu64 "\n",
+            " forgotten=%" PRIu64 " expired=%" PRIu64 " evicted=%" PRIu64
+            " servers=%" PRIu32 " trash=%" PRIu32 " destinations=%" PRIu32
+            " entries=%" PRIu32 " due=%" PRIu64 "\n",
             s.picks, s.refusals, s.hits, s.added, s.moved, s.grown, s.trimmed,
-            s.forgotten, s.expired, s.servers, s.trash, s.destinations, s.entries,
-            locus_tick_due(lines->svc));
+            s.forgotten, s.expired, s.evicted, s.servers, s.trash, s.destinations,
+            s.entries, locus_tick_due(lines->svc));
 }
 
 static void print_value(void *arg, const char *name, enum locus_value_kind kind,

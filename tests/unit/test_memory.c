@@ -23,6 +23,7 @@ struct sweep {
     struct locus_service *svc;
     enum locus_family family;
     const char *scheduler;
+    bool evict;
     uint64_t now_ns;
     char *before; /* the state before the call in hand */
 };
@@ -69,12 +70,16 @@ static bool end_call(struct sweep *s, int status)
 static bool create(struct sweep *s, uint32_t expected_entries)
 {
     struct locus_allocator hooks = testalloc_hooks(&s->memory);
+    struct locus_rules rules = *locus_rules_find(NULL);
     struct locus_service_config config = {
         .scheduler = s->scheduler,
         .family = s->family,
+        .rules = &rules,
+        .max_entries = s->evict ? 300 : 0,
         .allocator = &hooks,
         .expected_entries = expected_entries,
     };
+    rules.evict = s->evict;
     int status = locus_service_create(&config, &s->svc);
     if (status != LOCUS_OK) {
         MUST(status == LOCUS_ENOMEM);
@@ -202,9 +207,10 @@ static void live(struct sweep *s)
 
 /* One life with a failing allocation; false when none failed any more. */
 static bool survive(const char *scheduler, uint64_t fail_at, bool fail_on,
-                    uint32_t expected_entries, uint64_t *ends)
+                    uint32_t expected_entries, bool evict, uint64_t *ends)
 {
-    struct sweep s = {.scheduler = scheduler, .family = LOCUS_IPV4, .ends = ends};
+    struct sweep s = {
+        .scheduler = scheduler, .family = LOCUS_IPV4, .evict = evict, .ends = ends};
     s.memory.fail_at = fail_at;
     s.memory.fail_on = fail_on;
     if (create(&s, expected_entries)) {
@@ -216,13 +222,13 @@ static bool survive(const char *scheduler, uint64_t fail_at, bool fail_on,
     return s.memory.failed > 0;
 }
 
-static void sweep(int scheduler, bool fail_on, uint32_t expected_entries)
+static void sweep(int scheduler, bool fail_on, uint32_t expected_entries, bool evict)
 {
     const char *name = locus_scheduler_name((size_t)scheduler, NULL);
     uint64_t ends[CALLS_MAX] = {0};
     uint64_t n = 1;
-    MUST(!survive(name, 0, false, expected_entries, ends));
-    while (survive(name, n, fail_on, expected_entries, ends)) {
+    MUST(!survive(name, 0, false, expected_entries, evict, ends));
+    while (survive(name, n, fail_on, expected_entries, evict, ends)) {
         n++;
     }
     MUST(n > 10);
@@ -230,19 +236,29 @@ static void sweep(int scheduler, bool fail_on, uint32_t expected_entries)
 
 START_TEST(one_failing_allocation_is_reported_and_nothing_is_lost)
 {
-    sweep(_i, false, 0);
+    sweep(_i, false, 0, false);
 }
 END_TEST
 
 START_TEST(memory_that_runs_out_for_good_is_reported_and_nothing_is_lost)
 {
-    sweep(_i, true, 0);
+    sweep(_i, true, 0, false);
 }
 END_TEST
 
 START_TEST(room_that_cannot_be_made_at_once_is_reported_or_made_later)
 {
-    sweep(_i, false, 3000);
+    sweep(_i, false, 3000, false);
+}
+END_TEST
+
+START_TEST(a_map_that_evicts_loses_nothing_either)
+{
+    for (int i = 0; locus_scheduler_name((size_t)i, NULL) != NULL; i++) {
+        if (strncmp(locus_scheduler_name((size_t)i, NULL), "lblc", 4) == 0) {
+            sweep(i, _i != 0, 0, true);
+        }
+    }
 }
 END_TEST
 
@@ -271,6 +287,7 @@ int main(void)
     tcase_add_loop_test(tcase,
                         room_that_cannot_be_made_at_once_is_reported_or_made_later, 0,
                         SCHEDULERS);
+    tcase_add_loop_test(tcase, a_map_that_evicts_loses_nothing_either, 0, 2);
     tcase_add_test(tcase, no_memory_at_all_makes_no_service);
     return suite_run(suite);
 }

@@ -22,6 +22,7 @@ START_TEST(a_rule_set_is_what_the_model_knows_by_that_name)
         EXPECT_SAME(oldest_first);
         EXPECT_SAME(max_entries);
         EXPECT_SAME(soft_entries);
+        EXPECT_SAME(evict);
         EXPECT_SAME(leak_entries);
         EXPECT_SAME(gc_full_every);
         EXPECT_SAME(gc_strict);
@@ -34,6 +35,7 @@ START_TEST(a_rule_set_is_what_the_model_knows_by_that_name)
         EXPECT_SAME(return_member_only);
         EXPECT_SAME(lastuse_on_failure);
         EXPECT_SAME(set_decay);
+        EXPECT_SAME(no_server);
         EXPECT_SAME(purge_removed);
         EXPECT_SAME(trash_interval);
         EXPECT_SAME(trash_idle);

@@ -647,6 +647,204 @@ START_TEST(max_entries_bounds_what_is_remembered)
 }
 END_TEST
 
+/* ---- eviction -------------------------------------------------------------------- */
+
+static struct locus_service *create_evicting(uint32_t max_entries, uint64_t seed)
+{
+    struct locus_rules rules = *locus_rules_find("kernel");
+    struct locus_service_config config = {
+        .scheduler = "lblc", .rules = &rules, .max_entries = max_entries, .seed = seed};
+    struct locus_service *svc = NULL;
+    rules.evict = true;
+    rules.gc_full_every = 1;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    add(svc, 1, LOCUS_WEIGHT_MAX);
+    return svc;
+}
+
+static bool remembers(struct locus_service *svc, uint32_t dst)
+{
+    union locus_key key = {.ipv4 = dst};
+    struct locus_destination found;
+    return locus_destination_get(svc, &key, &found, NULL, 0);
+}
+
+START_TEST(a_full_map_forgets_who_came_first_and_never_came_again)
+{
+    struct locus_service *svc = create_evicting(3, 0);
+    struct locus_service_stats stats;
+    for (uint32_t dst = 0; dst < 3; dst++) {
+        connect_to(svc, dst, dst * second_ns);
+    }
+    connect_to(svc, 0, 3 * second_ns);
+    ck_assert_uint_eq(connect_to(svc, 3, 4 * second_ns).why, LOCUS_WHY_NEW);
+    ck_assert(remembers(svc, 0) && !remembers(svc, 1) && remembers(svc, 2));
+    /* Nobody came again since: 2, then 0, whose second chance is over. */
+    connect_to(svc, 4, 5 * second_ns);
+    ck_assert(remembers(svc, 0) && !remembers(svc, 2));
+    connect_to(svc, 5, 6 * second_ns);
+    ck_assert(!remembers(svc, 0) && remembers(svc, 3) && remembers(svc, 4));
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.destinations, 3);
+    ck_assert_uint_eq(stats.evicted, 3);
+    ck_assert_uint_eq(stats.forgotten, 0);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+/* Who is in use stays, whatever passes by, wherever keys are in the table. */
+START_TEST(a_scan_does_not_push_out_what_is_in_use)
+{
+    struct locus_service *svc = create_evicting(1000, (uint64_t)_i);
+    struct locus_service_stats stats;
+    uint64_t now_ns = 0;
+    for (uint32_t i = 0; i < 20000; i++) {
+        now_ns += second_ns / 100;
+        connect_to(svc, 1000000 + i, now_ns);
+        connect_to(svc, i % 100, now_ns);
+        locus_service_get_stats(svc, &stats);
+        ck_assert_uint_le(stats.destinations, 1000);
+    }
+    ck_assert_uint_eq(stats.added, 20100);
+    ck_assert_uint_eq(stats.evicted, 19100);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(collections_and_evictions_share_one_order)
+{
+    struct locus_service *svc = create_evicting(600, 7);
+    struct locus_service_stats stats;
+    uint64_t now_ns = 0;
+    locus_service_set_expiration(svc, 20 * (int64_t)second_ns);
+    for (uint32_t i = 0; i < 200000; i++) {
+        now_ns += second_ns / 50;
+        connect_to(svc, i * 7919 % (i % 20000 < 10000 ? 2000 : 300), now_ns);
+        locus_tick(svc, now_ns, 64);
+    }
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_gt(stats.expired, 0);
+    ck_assert_uint_gt(stats.evicted, 0);
+    ck_assert_uint_le(stats.destinations, 600);
+    ck_assert_uint_eq(stats.added - stats.expired - stats.evicted, stats.destinations);
+    /* All of it can go, and memory with it. */
+    uint64_t full = stats.map_bytes;
+    now_ns += 4000 * second_ns;
+    for (unsigned i = 0; i < 40; i++) {
+        now_ns += 60 * second_ns;
+        ck_assert(locus_tick(svc, now_ns, SIZE_MAX));
+    }
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.destinations, 0);
+    ck_assert_uint_lt(stats.map_bytes, full / 2);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(a_map_of_no_entries_evicts_nobody)
+{
+    struct locus_rules rules = *locus_rules_find("kernel");
+    struct locus_service_config config = {.scheduler = "lblc", .rules = &rules};
+    struct locus_service *svc = NULL;
+    rules.evict = true;
+    rules.max_entries = 0;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    add(svc, 1, 1);
+    ck_assert_uint_eq(connect_to(svc, 1, 0).why, LOCUS_WHY_FORGOTTEN);
+    locus_service_destroy(svc);
+    rules.leak_entries = true;
+    expect_bad_config(&config, LOCUS_EINVAL);
+}
+END_TEST
+
+/* ---- nobody available ------------------------------------------------------------ */
+
+static struct locus_service *create_answering(const char *scheduler,
+                                              enum locus_no_server answer)
+{
+    struct locus_rules rules = *locus_rules_find("kernel");
+    struct locus_service_config config = {.scheduler = scheduler, .rules = &rules};
+    struct locus_service *svc = NULL;
+    rules.no_server = answer;
+    ck_assert_int_eq(locus_service_create(&config, &svc), LOCUS_OK);
+    return svc;
+}
+
+START_TEST(a_bypass_is_no_refusal)
+{
+    struct locus_service *svc = create_answering("lblc", LOCUS_NO_SERVER_BYPASS);
+    struct locus_service_stats stats;
+    add(svc, 1, 0);
+    struct locus_pick pick = connect_to(svc, 1, 0);
+    ck_assert_uint_eq(pick.server, LOCUS_NO_SERVER);
+    ck_assert_uint_eq(pick.why, LOCUS_WHY_BYPASS);
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.bypasses, 1);
+    ck_assert_uint_eq(stats.refusals + stats.any + stats.destinations, 0);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(any_server_is_the_one_that_is_harmed_least)
+{
+    struct locus_service *svc = create_answering("lblc", LOCUS_NO_SERVER_ANY);
+    struct locus_server_config small = server_at(2, 1), large = server_at(3, 3);
+    struct locus_service_stats stats;
+    uint32_t quiesced, servers[2];
+    ck_assert_uint_eq(connect_to(svc, 1, 0).why, LOCUS_WHY_REFUSED);
+    quiesced = add(svc, 1, 0);
+    ck_assert_uint_eq(connect_to(svc, 1, 0).server, quiesced);
+    small.upper_threshold = large.upper_threshold = 1;
+    ck_assert_int_eq(locus_server_add(svc, &small, 0, &servers[0]), LOCUS_OK);
+    ck_assert_int_eq(locus_server_add(svc, &large, 0, &servers[1]), LOCUS_OK);
+    for (uint32_t dst = 10; dst < 12; dst++) {
+        ck_assert_uint_eq(connect_to(svc, dst, 0).why, LOCUS_WHY_NEW);
+    }
+    /* Both overloaded: shares by weight, 3 to 1, and nothing for the quiesced one. */
+    for (uint32_t dst = 20; dst < 30; dst++) {
+        ck_assert_uint_eq(connect_to(svc, dst, 0).why, LOCUS_WHY_ANY);
+    }
+    ck_assert_uint_eq(info_of(svc, servers[0]).active, 3);
+    ck_assert_uint_eq(info_of(svc, servers[1]).active, 9);
+    ck_assert_uint_eq(info_of(svc, quiesced).active, 1);
+    locus_service_get_stats(svc, &stats);
+    ck_assert_uint_eq(stats.any, 11);
+    ck_assert_uint_eq(stats.refusals, 1);
+    ck_assert_uint_eq(stats.destinations, 2);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(a_hash_that_names_a_quiesced_server_gets_an_available_one)
+{
+    struct locus_service *svc = create_answering("dh", LOCUS_NO_SERVER_ANY);
+    uint32_t quiesced = add(svc, 1, 0), available = add(svc, 2, 1);
+    unsigned substitutes = 0;
+    for (uint32_t dst = 0; dst < 64; dst++) {
+        struct locus_pick pick = connect_to(svc, dst, 0);
+        ck_assert_uint_eq(pick.server, available);
+        substitutes += pick.why == LOCUS_WHY_ANY;
+    }
+    ck_assert_uint_gt(substitutes, 0);
+    ck_assert_uint_lt(substitutes, 64);
+    ck_assert_uint_eq(info_of(svc, quiesced).active, 0);
+    locus_service_destroy(svc);
+}
+END_TEST
+
+START_TEST(no_scheduler_picks_nobody_under_any_answer)
+{
+    struct locus_service *svc = create_answering("none", LOCUS_NO_SERVER_ANY);
+    struct locus_rules rules = *locus_rules_find("kernel");
+    struct locus_service_config config = {.rules = &rules};
+    add(svc, 1, 1);
+    ck_assert_uint_eq(connect_to(svc, 1, 0).why, LOCUS_WHY_REFUSED);
+    locus_service_destroy(svc);
+    rules.no_server = (enum locus_no_server)3;
+    expect_bad_config(&config, LOCUS_EINVAL);
+}
+END_TEST
+
 /* ---- capacity -------------------------------------------------------------------- */
 
 /* Two servers of weight 1, whose one busy destination asks for each of them in turn. */
@@ -765,6 +963,14 @@ int main(void)
     tcase_add_test(tcase, expirations_are_rounded_down_to_ticks);
     tcase_add_test(tcase, a_clock_that_steps_back_has_not_moved);
     tcase_add_test(tcase, max_entries_bounds_what_is_remembered);
+    tcase_add_test(tcase, a_full_map_forgets_who_came_first_and_never_came_again);
+    tcase_add_loop_test(tcase, a_scan_does_not_push_out_what_is_in_use, 0, 3);
+    tcase_add_test(tcase, collections_and_evictions_share_one_order);
+    tcase_add_test(tcase, a_map_of_no_entries_evicts_nobody);
+    tcase_add_test(tcase, a_bypass_is_no_refusal);
+    tcase_add_test(tcase, any_server_is_the_one_that_is_harmed_least);
+    tcase_add_test(tcase, a_hash_that_names_a_quiesced_server_gets_an_available_one);
+    tcase_add_test(tcase, no_scheduler_picks_nobody_under_any_answer);
     tcase_add_test(tcase, a_capacity_frees_spilling_from_the_weight);
     tcase_add_test(tcase, a_capacity_changes_no_share);
     tcase_add_test(tcase, a_quiesced_server_has_no_capacity);
