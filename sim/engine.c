@@ -49,7 +49,6 @@ struct engine {
     uint64_t tick_ns, event_ns, interval_ns;
     uint64_t due_ns;                /* the earliest of them */
     size_t event;                   /* the next one */
-    uint64_t last_ns;               /* of the departures so far */
     uint64_t phase_ns;              /* when the phase began */
     uint64_t expired, forgotten;    /* counted to a phase already; expired or evicted */
     uint32_t serving, serving_peak; /* servers in service with a weight; the most */
@@ -167,7 +166,6 @@ static int close_planned(struct engine *e)
     if (handle == NOT_OPEN) {
         return LOCUS_OK;
     }
-    e->last_ns = d->at_ns;
     return close_one(e, handle, departure_is_udp(d), d->at_ns);
 }
 
@@ -461,6 +459,7 @@ static int arrive(struct engine *e, const struct arrival *a)
     e->open[a->slot] = NOT_OPEN;
     int status = connect(e, a, &pick);
     if (status == LOCUS_ENOSERVER || status == LOCUS_ERANGE) {
+        recorder_flush(&e->recorder, a->start_ns);
         e->recorder.tally->refused++;
         if (e->config.decision != NULL) {
             e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, &pick,
@@ -544,7 +543,8 @@ int engine_finish(struct engine *engine)
     sample_map(engine);
     recorder_flush(&engine->recorder, engine->recorder.now_ns);
     if (engine->config.interval != NULL) {
-        engine->config.interval(engine->config.interval_arg, engine, engine->last_ns);
+        engine->config.interval(engine->config.interval_arg, engine,
+                                engine->recorder.now_ns);
     }
     return engine->config.policy->ops != NULL
                ? engine->config.policy->ops->finish(engine->ops_state)

@@ -37,7 +37,7 @@ for cmd in cases/*.cmd; do
         fi
     done
     [ "$ok" = ok ] || failed=1
-    printf '%s\n' "$ok $number - $(cat "$cmd")"
+    printf '%s\n' "$ok $number - $(tr '\n' ' ' <"$cmd")"
 done
 echo "1..$number"
 exit $failed
