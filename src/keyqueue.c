@@ -124,6 +124,19 @@ static void drop_head(struct keyqueue *queue)
     }
 }
 
+bool locus_keyqueue_peek(const struct keyqueue *queue, uint32_t ahead,
+                         union locus_key *key)
+{
+    uint32_t at = queue->first + ahead;
+
+    if (ahead >= queue->length || at >= CHUNK_ITEMS) {
+        return false;
+    }
+    memcpy(key, queue->head->items + at * item_size(queue) + sizeof(uint32_t),
+           key_size(queue));
+    return true;
+}
+
 struct keyqueue_item locus_keyqueue_pop(struct keyqueue *queue)
 {
     const unsigned char *at = queue->head->items + queue->first++ * item_size(queue);

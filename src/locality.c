@@ -2,8 +2,9 @@
 #include "locality.h"
 
 enum {
-    EVICT_ASKED = 16,    /* destinations that a pick asks for one to forget */
-    QUEUE_STEP_COST = 8, /* what a key of the queue takes, in slots of the table */
+    EVICT_ASKED = 16,     /* destinations that a pick asks for one to forget */
+    QUEUE_STEP_COST = 16, /* what a key of the queue takes, in slots of the table */
+    FETCHED_AHEAD = 8,    /* keys of a round, which misses the cache */
 };
 
 void locus_locality_init(struct locus_service *svc)
@@ -384,6 +385,10 @@ static size_t go_round(struct locus_service *svc, size_t budget)
     size_t looked = 0;
 
     while (loc->job_left > 0 && looked < budget) {
+        union locus_key ahead = {.words = {0, 0}};
+        if (locus_keyqueue_peek(&loc->queue, FETCHED_AHEAD, &ahead)) {
+            destmap_prefetch(&loc->map, destmap_hash(&loc->map, &ahead));
+        }
         struct queued next = take_next(svc);
         if (next.dest != NULL) {
             locus_keyqueue_push(&loc->queue, &next.item);
