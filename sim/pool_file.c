@@ -275,8 +275,8 @@ static bool has_rule_line(const char *text)
         if (text[0] == '-' && text[1] != '\0' && strchr("AaEeDdC-", text[1]) != NULL) {
             return true;
         }
-        text = strchr(text, '\n');
-        text += text != NULL;
+        const char *end = strchr(text, '\n');
+        text = end != NULL ? end + 1 : NULL;
     }
     return false;
 }

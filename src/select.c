@@ -113,6 +113,9 @@ static NOINLINE uint32_t ask_index(struct locus_service *svc)
 
 uint32_t locus_least_loaded(struct locus_service *svc)
 {
+    if (UNLIKELY(svc->slots == 0)) {
+        return LOCUS_NO_SERVER; /* nor is there an array to step through */
+    }
     return svc->indexed ? ask_index(svc) : least_server(svc, 0, svc->slots)->server;
 }
 
