@@ -120,6 +120,14 @@ bool redis_server_start(struct redis_server *server, int port, const char *const
     return redis_server_restart(server, extra);
 }
 
+void redis_server_must_start(struct redis_server *server)
+{
+    if (!redis_server_start(server, 0, NULL)) {
+        fprintf(stderr, "redis-server did not start\n");
+        exit(EXIT_FAILURE);
+    }
+}
+
 void redis_server_kill(struct redis_server *server)
 {
     if (server->pid > 0) {

@@ -21,6 +21,8 @@ bool redis_server_installed(void);
 /* extra: further arguments, NULL-terminated; NULL for none. false: it did not come up. */
 bool redis_server_start(struct redis_server *server, int port,
                         const char *const *extra);
+/* For fixtures: alone on its socket, or the program ends. */
+void redis_server_must_start(struct redis_server *server);
 /* Ends it in the way of kill -9, its folder stays; starts it again with the same words. */
 void redis_server_kill(struct redis_server *server);
 bool redis_server_restart(struct redis_server *server, const char *const *extra);

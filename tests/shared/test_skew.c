@@ -202,10 +202,7 @@ END_TEST
 
 static void start_server(void)
 {
-    if (!redis_server_start(&server, 0, NULL)) {
-        fprintf(stderr, "redis-server did not start\n");
-        exit(EXIT_FAILURE);
-    }
+    redis_server_must_start(&server);
 }
 
 static void stop_server(void)
