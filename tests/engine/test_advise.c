@@ -156,8 +156,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("advise");
-    TCase *tcase = tcase_create("advise");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "advise");
 
     tcase_add_test(tcase, the_front_holds_whom_nobody_beats);
     tcase_add_test(tcase, the_choice_is_near_to_both_ends);
@@ -166,6 +165,5 @@ int main(void)
     tcase_add_test(tcase, what_ipvs_cannot_do_is_passed_over);
     tcase_add_test(tcase, thresholds_follow_the_weights);
     tcase_add_test(tcase, weights_keep_their_proportions);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

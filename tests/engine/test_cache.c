@@ -149,8 +149,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cache");
-    TCase *tcase = tcase_create("cache");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "cache");
 
     tcase_add_test(tcase, lru_drops_what_was_used_longest_ago);
     tcase_add_test(tcase, sieve_spares_what_was_used_and_keeps_its_hand);
@@ -159,6 +158,5 @@ int main(void)
     tcase_add_loop_test(tcase, no_cache_holds_more_than_its_capacity, 0, 3);
     tcase_add_loop_test(tcase, what_is_larger_than_the_cache_passes_by, 0, 3);
     tcase_add_test(tcase, a_capacity_is_bytes_or_objects);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -191,13 +191,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("crew");
-    TCase *tcase = tcase_create("crew");
+    TCase *tcase = suite_case(suite, "crew");
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, everybody_gets_everything_whatever_its_number, 0, 8);
     tcase_add_loop_test(tcase, whoever_fails_has_the_status_and_nobody_waits_for_ever,
                         0, 4);
     tcase_add_test(tcase, who_is_stopped_at_once_reads_nothing);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -569,9 +569,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("engine");
-    TCase *tcase = tcase_create("engine");
+    TCase *tcase = suite_case(suite, "engine");
 
-    tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, a_tcp_connection_counts_until_its_time_out_after_the_fin);
     tcase_add_test(tcase, a_udp_flow_counts_until_its_time_out_after_the_last_packet);
     tcase_add_test(tcase, departures_come_before_arrivals_of_the_same_time);
@@ -592,6 +591,5 @@ int main(void)
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
     tcase_add_test(tcase, connections_found_inactive_leave_every_server_evenly);
     tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

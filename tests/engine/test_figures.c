@@ -325,8 +325,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("figures");
-    TCase *tcase = tcase_create("figures");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "figures");
 
     tcase_add_test(tcase, imbalance_is_weighted_by_time_and_leaves_out_idle_time);
     tcase_add_test(tcase, imbalance_divides_by_the_weights);
@@ -339,6 +338,5 @@ int main(void)
     tcase_add_test(tcase, phases_add_up_to_the_whole_run);
     tcase_add_test(tcase, shares_by_number_and_by_time_are_told_apart);
     tcase_add_test(tcase, incremental_balance_agrees_with_its_definition);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

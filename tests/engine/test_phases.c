@@ -124,13 +124,11 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("phases");
-    TCase *tcase = tcase_create("phases");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "phases");
 
     tcase_add_test(tcase, no_event_is_one_phase);
     tcase_add_test(tcase, two_moments_are_before_during_and_after);
     tcase_add_test(tcase, more_moments_than_phases_end_with_after);
     tcase_add_test(tcase, recovery_is_the_first_even_interval_of_the_phase);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

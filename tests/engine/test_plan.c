@@ -135,12 +135,10 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("plan");
-    TCase *tcase = tcase_create("plan");
+    TCase *tcase = suite_case(suite, "plan");
 
-    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, everybody_departs_in_time_and_keeps_a_slot_until_then, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_test(tcase, without_arrivals_nobody_departs);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

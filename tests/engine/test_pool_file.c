@@ -516,8 +516,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("pool files");
-    TCase *tcase = tcase_create("pool files");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "pool files");
 
     tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
                         sizeof(cases) / sizeof(*cases));
@@ -532,6 +531,5 @@ int main(void)
     tcase_add_test(tcase, an_address_without_its_port_names_one_server_or_none);
     tcase_add_test(tcase, many_events_backwards_are_sorted);
     tcase_add_test(tcase, server_lists_on_the_command_line_are_strict);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -79,12 +79,10 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("server_set");
-    TCase *tcase = tcase_create("server_set");
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = suite_case(suite, "server_set");
 
     tcase_add_loop_test(tcase, random_adds_and_removes_agree_with_an_array_of_flags, 0,
                         7);
     tcase_add_loop_test(tcase, a_copy_goes_its_own_way, 0, 7);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -326,9 +326,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("fields");
-    TCase *tcase = tcase_create("fields");
+    TCase *tcase = suite_case(suite, "fields");
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, decimal_times_are_exact_or_refused, 0,
                         (int)(sizeof(times) / sizeof(times[0])));
     tcase_add_loop_test(tcase, dates_are_exact_or_refused, 0,
@@ -341,6 +340,5 @@ int main(void)
     tcase_add_test(tcase, quoted_fields_may_hold_separators);
     tcase_add_test(tcase, what_is_shown_is_plain_and_fits);
     tcase_add_test(tcase, a_key_set_numbers_keys_by_first_appearance);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -227,10 +227,9 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("input");
-    TCase *tcase = tcase_create("input");
+    TCase *tcase = suite_case(suite, "input");
     int count = (int)(sizeof(filters) / sizeof(filters[0]));
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, compressed_or_not_the_lines_are_the_same, 0, count);
     tcase_add_loop_test(tcase, joined_compressed_files_are_one, 0, count);
     tcase_add_loop_test(tcase, a_compressed_file_that_is_cut_is_an_error, 0, count);
@@ -240,6 +239,5 @@ int main(void)
     tcase_add_test(tcase, an_empty_file_has_no_lines);
     tcase_add_test(tcase, stdin_is_read_under_a_dash);
     tcase_add_test(tcase, what_cannot_be_read_is_refused);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -310,9 +310,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("own files");
-    TCase *tcase = tcase_create("own files");
+    TCase *tcase = suite_case(suite, "own files");
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_file_in_order_is_read_in_place_and_one_out_of_order_sorted);
     tcase_add_test(tcase, the_summary_counts_what_records_use_not_what_the_tables_hold);
     tcase_add_test(tcase, the_client_may_stand_for_the_destination);
@@ -324,6 +323,5 @@ int main(void)
     tcase_add_test(tcase, a_file_cut_anywhere_or_with_any_bit_flipped_is_survived);
     tcase_add_test(tcase, a_file_that_changes_after_it_was_opened_is_an_error);
     tcase_add_test(tcase, a_named_pipe_is_not_opened_to_look_at_it);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

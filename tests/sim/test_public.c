@@ -356,14 +356,12 @@ int main(int argc, char **argv)
     }
     folder = argv[1];
     Suite *suite = suite_create("public");
-    TCase *tcase = tcase_create("public");
+    TCase *tcase = suite_case(suite, "public");
 
-    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, public_traces_hold_what_was_published, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_loop_test(tcase, odd_lines_are_read_right_or_bad_for_a_named_reason, 0,
                         (int)(sizeof(odd) / sizeof(odd[0])));
     tcase_add_test(tcase, a_zeek_log_without_its_header_says_what_it_lacks);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

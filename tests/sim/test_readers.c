@@ -754,9 +754,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("readers");
-    TCase *tcase = tcase_create("readers");
+    TCase *tcase = suite_case(suite, "readers");
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, lines_become_what_they_say, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_loop_test(tcase, a_file_cut_anywhere_is_read_up_to_there, 0,
@@ -770,6 +769,5 @@ int main(void)
     tcase_add_test(tcase, windows_and_samples_count_what_they_leave_out);
     tcase_add_test(tcase, a_sample_keeps_all_of_a_destination_or_nothing);
     tcase_add_test(tcase, steps_back_are_counted_by_the_files_own_stamps);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }

@@ -160,9 +160,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("sort");
-    TCase *tcase = tcase_create("sort");
+    TCase *tcase = suite_case(suite, "sort");
 
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase,
                         records_come_in_order_and_equal_starts_as_they_were_added, 0,
                         (int)(sizeof(sizes) / sizeof(sizes[0])));
@@ -171,6 +170,5 @@ int main(void)
     tcase_add_test(tcase, many_runs_are_merged_in_several_passes);
     tcase_add_test(tcase, a_full_disk_is_an_error);
     tcase_add_test(tcase, a_folder_that_is_none_is_an_error);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
+    return suite_run(suite);
 }
