@@ -2,7 +2,8 @@
 /*
  * Connection counters of a server, and what follows them step by step: cost, the number of
  * servers under half, thresholds, the selection index. Every connection passes here
- * three times, so nothing is recomputed that an addition can keep.
+ * three times, so nothing is recomputed that an addition can keep, and what differs
+ * by state is looked up, not asked.
  */
 #ifndef LOCUS_COUNTERS_H
 #define LOCUS_COUNTERS_H
@@ -14,37 +15,51 @@ static inline unsigned index_of(enum locus_conn_state state)
     return (unsigned)state & 1;
 }
 
-/* Whether a connection of that state counts in what the spill test compares. A server with
- * half 0 is not counted as under half; where half is compared below, the load is at
+/* A server with half 0 is not counted as under half; where half is compared, the load is at
  * least 1. */
-static inline bool counts_to_spill(const struct locus_service *svc, unsigned state)
+static inline void spill_load_up(struct locus_service *svc, struct server *s)
 {
-    return state == LOCUS_ACTIVE || svc->rules.spill_counts_total;
+    s->spill_load++;
+    svc->under_half -= s->spill_load == s->half;
 }
 
-/* What else follows a bind (or unbind). The last step of both, so that they need no stack. */
-static inline int server_counted(struct locus_service *svc, struct server *s,
-                                 bool bound)
+static inline void spill_load_down(struct locus_service *svc, struct server *s)
 {
-    return UNLIKELY(s->upper != 0 || svc->indexed) ? locus_server_counted(svc, s, bound)
-                                                   : LOCUS_OK;
+    svc->under_half += s->spill_load == s->half;
+    s->spill_load--;
+}
+
+static inline bool is_watched(const struct server *s)
+{
+    return server_total(s) >= s->watched_from;
 }
 
 /* LOCUS_ERANGE: it has as many as can be counted. */
-static inline int server_bind(struct locus_service *svc, struct server *s,
-                              enum locus_conn_state state)
+static inline int server_bind(struct locus_service *svc, struct server *s, unsigned at)
 {
-    unsigned at = index_of(state);
-
-    if (server_total(s) == INT32_MAX) {
-        return LOCUS_ERANGE;
-    }
     s->conns[at]++;
     s->load.cost += svc->cost_of[at];
-    if (counts_to_spill(svc, at)) {
-        svc->under_half -= spill_load(svc, s) == s->half;
+    if (LIKELY(svc->spills_by[at])) {
+        spill_load_up(svc, s);
     }
-    return server_counted(svc, s, true);
+    return UNLIKELY(is_watched(s)) ? locus_server_bound(svc, s, at) : LOCUS_OK;
+}
+
+/* There must be one of that state. Without what follows for servers that are watched. */
+static inline void server_take(struct locus_service *svc, struct server *s, unsigned at)
+{
+    s->conns[at]--;
+    s->load.cost -= svc->cost_of[at];
+    if (UNLIKELY(svc->spills_by[at])) {
+        spill_load_down(svc, s);
+    }
+}
+
+static inline int server_unbind(struct locus_service *svc, struct server *s,
+                                unsigned at)
+{
+    server_take(svc, s, at);
+    return UNLIKELY(is_watched(s)) ? locus_server_unbound(svc, s) : LOCUS_OK;
 }
 
 /* One of its connections, which there must be, changes to the other state; a constant. */
@@ -54,26 +69,14 @@ static ALWAYS_INLINE void server_move(struct locus_service *svc, struct server *
     s->conns[1 - to]--;
     s->conns[to]++;
     s->load.cost += svc->cost_of[to] - (uint64_t)svc->cost_of[1 - to];
-    if (svc->rules.spill_counts_total) {
+    if (UNLIKELY(svc->spills_by[LOCUS_INACTIVE])) {
         /* Both states count. */
     } else if (to == LOCUS_ACTIVE) {
-        svc->under_half -= s->conns[LOCUS_ACTIVE] == s->half;
+        spill_load_up(svc, s);
     } else {
-        svc->under_half += s->conns[LOCUS_ACTIVE] + 1 == s->half;
+        spill_load_down(svc, s);
     }
     select_changed(svc, s->load.server);
-}
-
-/* There must be one of that state. */
-static inline int server_unbind(struct locus_service *svc, struct server *s,
-                                unsigned at)
-{
-    if (counts_to_spill(svc, at)) {
-        svc->under_half += spill_load(svc, s) == s->half;
-    }
-    s->conns[at]--;
-    s->load.cost -= svc->cost_of[at];
-    return server_counted(svc, s, false);
 }
 
 #endif

@@ -83,6 +83,23 @@ static uint32_t slots_for(const struct destmap *map, uint32_t entries)
     return roomy < SEGMENT_SLOTS_MIN ? SEGMENT_SLOTS_MIN : (uint32_t)roomy;
 }
 
+/* No entries, and no memory for any: two places of one segment, whose only slot is free. */
+static void clear(struct destmap *map)
+{
+    for (int i = 0; i < 2; i++) {
+        map->none[i] =
+            (struct segment){.slots = (void *)map->none_slots, .slot_count = 1};
+    }
+    map->directory = map->none;
+    map->shift = 63;
+    map->count = map->slot_count = map->bytes = 0;
+}
+
+static bool is_clear(const struct destmap *map)
+{
+    return map->directory == map->none;
+}
+
 void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t seed,
                         const struct locus_allocator *allocator)
 {
@@ -92,14 +109,19 @@ void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t 
     map->allocator = allocator;
     map->seed.a = rng_next(&seed);
     map->seed.b = rng_next(&seed) | 1; /* a product with 0 would lose the key */
-    map->seed.c = rng_next(&seed);
     locus_setpool_init(&map->sets, allocator);
+    clear(map);
+}
+
+static unsigned depth_of(const struct destmap *map)
+{
+    return 64 - map->shift;
 }
 
 /* How many directory places share the segment at index, and the first of them. */
 static uint64_t places(const struct destmap *map, uint64_t index)
 {
-    return (uint64_t)1 << (map->depth - map->directory[index].depth);
+    return (uint64_t)1 << (depth_of(map) - map->directory[index].depth);
 }
 
 static uint64_t first_place(const struct destmap *map, uint64_t index)
@@ -115,9 +137,9 @@ static uint64_t home_place(const struct destmap *map, uint64_t hash)
 
 void locus_destmap_fini(struct destmap *map)
 {
-    uint64_t directory = (uint64_t)1 << map->depth;
+    uint64_t directory = (uint64_t)1 << depth_of(map);
 
-    if (map->directory != NULL) {
+    if (!is_clear(map)) {
         for (uint64_t i = 0; i < directory; i += places(map, i)) {
             struct segment *segment = &map->directory[i];
             release(map->allocator, segment->slots,
@@ -126,9 +148,7 @@ void locus_destmap_fini(struct destmap *map)
         release(map->allocator, map->directory, directory * sizeof(*map->directory));
     }
     locus_setpool_fini(&map->sets);
-    map->directory = NULL;
-    map->depth = 0;
-    map->count = map->slot_count = map->bytes = 0;
+    clear(map);
 }
 
 static unsigned char *make_slots(struct destmap *map, uint32_t slot_count)
@@ -242,10 +262,10 @@ static bool resize(struct destmap *map, uint64_t first, uint32_t slot_count)
 
 static bool double_directory(struct destmap *map)
 {
-    uint64_t old = (uint64_t)1 << map->depth;
+    uint64_t old = (uint64_t)1 << depth_of(map);
     struct segment *grown;
 
-    if (map->depth == DEPTH_MAX) {
+    if (depth_of(map) == DEPTH_MAX) {
         return false;
     }
     grown = alloc_bytes(map->allocator, 2 * old * sizeof(*grown));
@@ -258,7 +278,7 @@ static bool double_directory(struct destmap *map)
     }
     release(map->allocator, map->directory, old * sizeof(*grown));
     map->directory = grown;
-    map->depth++;
+    map->shift--;
     map->bytes += old * sizeof(*grown);
     return true;
 }
@@ -279,7 +299,7 @@ static uint32_t count_masked(const struct destmap *map, const struct segment *se
 /* Two segments of one, by the next bit of the hash. */
 static bool split(struct destmap *map, uint64_t hash)
 {
-    if (destmap_segment(map, hash)->depth == map->depth && !double_directory(map)) {
+    if (destmap_segment(map, hash)->depth == depth_of(map) && !double_directory(map)) {
         return false;
     }
     uint64_t first = home_place(map, hash);
@@ -306,19 +326,19 @@ static bool split(struct destmap *map, uint64_t hash)
 static bool make_directory(struct destmap *map)
 {
     struct segment segment = {.slot_count = SEGMENT_SLOTS_MIN};
+    struct segment *directory = alloc_bytes(map->allocator, 2 * sizeof(*directory));
 
-    map->directory = alloc_bytes(map->allocator, sizeof(*map->directory));
-    if (map->directory == NULL) {
+    if (directory == NULL) {
         return false;
     }
     segment.slots = make_slots(map, segment.slot_count);
     if (segment.slots == NULL) {
-        release(map->allocator, map->directory, sizeof(*map->directory));
-        map->directory = NULL;
+        release(map->allocator, directory, 2 * sizeof(*directory));
         return false;
     }
-    map->directory[0] = segment;
-    map->bytes += sizeof(*map->directory);
+    directory[0] = directory[1] = segment;
+    map->directory = directory;
+    map->bytes += 2 * sizeof(*directory);
     return true;
 }
 
@@ -356,7 +376,7 @@ void locus_destmap_reserve(struct destmap *map, uint64_t entries)
             }
         }
     }
-    for (uint64_t i = 0; i < (uint64_t)1 << map->depth; i += places(map, i)) {
+    for (uint64_t i = 0; i < (uint64_t)1 << depth_of(map); i += places(map, i)) {
         if (!resize(map, i, slots_for(map, (uint32_t)(share + share / 8)))) {
             return;
         }
@@ -387,7 +407,7 @@ struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *ke
 {
     struct dest *dest;
 
-    if (map->directory == NULL && !make_directory(map)) {
+    if (is_clear(map) && !make_directory(map)) {
         return NULL;
     }
     dest = find_room(map, hash);
@@ -443,7 +463,7 @@ void locus_destmap_remove(struct destmap *map, struct dest *dest)
 const struct dest *locus_destmap_next(const struct destmap *map,
                                       struct destmap_place *place)
 {
-    uint64_t directory = map->directory != NULL ? (uint64_t)1 << map->depth : 0;
+    uint64_t directory = is_clear(map) ? 0 : (uint64_t)1 << depth_of(map);
 
     while (place->directory < directory) {
         const struct segment *segment = &map->directory[place->directory];
@@ -488,7 +508,7 @@ static size_t walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t f
             (void)resize(map, first, fitting);
         }
     }
-    walk->below = map->depth == 0 ? 0 : first << (64 - map->depth);
+    walk->below = first << map->shift;
     walk->slots = NULL;
     walk->finished = first == 0;
     return looked;
@@ -499,7 +519,7 @@ size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t
 {
     size_t looked = 0;
 
-    if (map->directory == NULL) {
+    if (is_clear(map)) {
         walk->finished = true;
     }
     /* Downwards, since closing a gap shifts entries down: from where the walk has been. */

@@ -42,9 +42,9 @@ struct segment {
 };
 
 struct destmap {
-    struct segment *directory; /* 2^depth places; NULL until the first insert */
-    unsigned depth;
-    bool wide;      /* 32-byte entries */
+    struct segment *directory; /* 2^depth places, depth at least 1; none when clear */
+    unsigned shift;            /* of a hash to its place: 64 - depth */
+    bool wide;                 /* 32-byte entries */
     uint32_t load;  /* percent of slots in use at which a segment grows; 0: automatic */
     uint64_t count; /* entries */
     uint64_t slot_count; /* homes in all */
@@ -52,9 +52,11 @@ struct destmap {
     struct hash_seed seed;
     struct setpool sets;
     const struct locus_allocator *allocator;
+    struct segment none[2]; /* a directory in which nothing is found, and its slot */
+    uint64_t none_slots[4];
 };
 
-/* allocator is borrowed until the fini. No memory is taken. */
+/* allocator is borrowed until the fini. No memory is taken. The map must stay where it is. */
 void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t seed,
                         const struct locus_allocator *allocator);
 void locus_destmap_fini(struct destmap *map);
@@ -69,7 +71,7 @@ static inline uint64_t destmap_hash(const struct destmap *map,
 
 static inline struct segment *destmap_segment(const struct destmap *map, uint64_t hash)
 {
-    return &map->directory[(hash >> 1) >> (63 - map->depth)];
+    return &map->directory[hash >> map->shift];
 }
 
 static inline size_t dest_size(bool wide)
@@ -112,10 +114,8 @@ static inline struct dest *destmap_probe(const struct segment *segment,
 static inline struct dest *destmap_find(const struct destmap *map,
                                         const union locus_key *key, uint64_t hash)
 {
-    if (UNLIKELY(map->directory == NULL)) {
-        return NULL;
-    }
     const struct segment *segment = destmap_segment(map, hash);
+
     return map->wide ? destmap_probe(segment, key, hash, true)
                      : destmap_probe(segment, key, hash, false);
 }
@@ -126,12 +126,10 @@ static inline struct dest *destmap_find(const struct destmap *map,
 static ALWAYS_INLINE void destmap_prefetch(const struct destmap *map, uint64_t hash)
 {
 #if defined(__GNUC__)
-    if (map->directory != NULL) {
-        const struct segment *segment = destmap_segment(map, hash);
-        size_t home = segment_home(segment->slot_count, hash);
-        __builtin_prefetch(segment->slots + home * dest_size(map->wide));
-        __builtin_prefetch(segment->slots + (home + 3) * dest_size(map->wide));
-    }
+    const struct segment *segment = destmap_segment(map, hash);
+    size_t home = segment_home(segment->slot_count, hash);
+    __builtin_prefetch(segment->slots + home * dest_size(map->wide));
+    __builtin_prefetch(segment->slots + (home + 3) * dest_size(map->wide));
 #else
     (void)map;
     (void)hash;

@@ -53,7 +53,7 @@ static inline uint64_t fold_product(uint64_t a, uint64_t b)
 }
 
 struct hash_seed {
-    uint64_t a, b, c;
+    uint64_t a, b;
 };
 
 /* Two folded products of the key with secret numbers: every key bit reaches every bit of
@@ -64,7 +64,7 @@ static inline uint64_t hash_key(const struct hash_seed *seed,
     uint64_t x = LIKELY(!wide)
                      ? fold_product(key->ipv4 ^ seed->a, seed->b)
                      : fold_product(key->words[0] ^ seed->a, key->words[1] ^ seed->b);
-    return fold_product(x ^ seed->c, 0x9e3779b97f4a7c15u);
+    return fold_product(x, 0x9e3779b97f4a7c15u);
 }
 
 /* SipHash-1-3 (J.-P. Aumasson, D. J. Bernstein) of length bytes. */

@@ -290,15 +290,16 @@ static bool insert(struct locus_service *svc, const union locus_key *key, uint64
     return true;
 }
 
-void locus_locality_add(struct locus_service *svc, const union locus_key *key,
-                        uint64_t hash, uint32_t server, struct locus_pick *pick)
+void locus_locality_add(struct locus_service *svc, const struct looked_up *what,
+                        uint32_t server, struct locus_pick *pick)
 {
     struct locality *loc = svc->locality;
 
     if (loc->entries >= svc->rules.max_entries && svc->rules.evict) {
         evict(svc);
     }
-    if (loc->entries >= svc->rules.max_entries || !insert(svc, key, hash, server)) {
+    if (loc->entries >= svc->rules.max_entries ||
+        !insert(svc, what->key, what->hash, server)) {
         not_remembered(svc, pick);
         return;
     }

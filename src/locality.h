@@ -33,6 +33,13 @@ enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 
 enum locality_job { JOB_NONE, JOB_EXPIRE, JOB_COUNT, JOB_TAKE, JOB_PURGE, JOB_SHRINK };
 
+/* A destination as it was looked for: what an insert needs if it is not there. */
+struct looked_up {
+    const union locus_key *key;
+    uint64_t hash;
+    struct dest *dest; /* NULL: not there */
+};
+
 struct locality {
     struct destmap map;
     struct keyqueue queue; /* with rules->evict; ticks: lastuse when it was put in */
@@ -82,13 +89,14 @@ static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
     return (int64_t)(uint32_t)(tick32(svc) - since);
 }
 
-/* What nearly every pick comes to: the server that a destination has serves it. Does not ask
- * whether it was purged: then its divisor is 0. */
-static inline bool serves_easily(const struct locus_service *svc, uint32_t server)
+/* A server may be picked and does not spill. Where servers have room the first question
+ * settles it, where all of them are above their capacity the second; so that both are
+ * predicted. */
+static inline bool serves_easily(const struct locus_service *svc,
+                                 const struct server *s)
 {
-    const struct server *s = &svc->servers[server];
-
-    return s->load.divisor != 0 && !should_spill(svc, s);
+    return LIKELY((int32_t)s->spill_load <= s->limit) ||
+           (svc->under_half == 0 && s->load.divisor != 0);
 }
 
 static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest,
@@ -102,8 +110,8 @@ static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest
 
 /* Remembers a new destination, if the rules and memory have room for it; says so in
  * pick->why and the counters. */
-void locus_locality_add(struct locus_service *svc, const union locus_key *key,
-                        uint64_t hash, uint32_t server, struct locus_pick *pick);
+void locus_locality_add(struct locus_service *svc, const struct looked_up *what,
+                        uint32_t server, struct locus_pick *pick);
 /* Forgets a destination and lets go of its servers. With rules->evict it must be
  * out of the queue. */
 void locus_locality_forget(struct locus_service *svc, struct dest *dest);

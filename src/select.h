@@ -38,21 +38,10 @@ uint32_t locus_least_loaded(struct locus_service *svc);
  * LOCUS_NO_SERVER: there is none. */
 uint32_t locus_any_server(const struct locus_service *svc);
 
-/* The connections that the spill test compares with capacities. */
-static inline uint32_t spill_load(const struct locus_service *svc,
-                                  const struct server *server)
+/* LBLC's reason to leave a server: it is above its capacity while another is under half. */
+static inline bool should_spill(const struct locus_service *svc, const struct server *s)
 {
-    return svc->rules.spill_counts_total ? server_total(server)
-                                         : server->conns[LOCUS_ACTIVE];
-}
-
-/* LBLC's reason to leave a server: it is above its capacity while another is under half. The
- * second is asked first: its answer seldom changes from pick to pick, so that the branch
- * is predicted. */
-static inline bool should_spill(const struct locus_service *svc,
-                                const struct server *server)
-{
-    return UNLIKELY(svc->under_half > 0) && spill_load(svc, server) > server->capacity;
+    return svc->under_half > 0 && s->spill_load > server_capacity(svc, s);
 }
 
 /*

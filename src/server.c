@@ -55,97 +55,129 @@ static uint32_t half_of(const struct locus_service *svc, const struct server *s)
 {
     bool counted = s->state == SERVER_IN_SERVICE &&
                    (!svc->rules.spill_eligible_only || s->load.divisor != 0);
+    uint32_t capacity = server_capacity(svc, s);
 
-    return counted ? s->capacity / 2 + s->capacity % 2 : 0;
+    return counted ? capacity / 2 + capacity % 2 : 0;
 }
 
 void locus_server_refresh(struct locus_service *svc, uint32_t slot)
 {
     struct server *s = &svc->servers[slot];
-    bool was_under = spill_load(svc, s) < s->half;
+    uint32_t upper = svc->identities[slot]->upper;
+    bool was_under = s->spill_load < s->half;
 
     if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
-        s->overloaded = s->upper > 0 && server_total(s) >= s->upper;
+        s->overloaded = upper > 0 && server_total(s) >= upper;
     }
     bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
     s->load.divisor = !usable ? 0 : svc->load_rule.weighted ? s->weight : 1;
     s->load.cost = svc->load_rule.base +
                    (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
                    (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
+    s->limit = usable ? (int32_t)server_capacity(svc, s) : -1;
     s->half = half_of(svc, s);
-    svc->under_half += (uint32_t)(spill_load(svc, s) < s->half) - (uint32_t)was_under;
+    s->watched_from = svc->indexed || upper != 0 ? 0 : INT32_MAX;
+    svc->under_half += (uint32_t)(s->spill_load < s->half) - (uint32_t)was_under;
     select_changed(svc, slot);
+}
+
+void locus_servers_refresh(struct locus_service *svc)
+{
+    for (uint32_t i = 0; i < svc->slots; i++) {
+        if (svc->servers[i].state != SERVER_FREE) {
+            locus_server_refresh(svc, i);
+        }
+    }
 }
 
 /* ---- thresholds ---- */
 
-static uint32_t lower_in_force(const struct server *s)
+static uint32_t lower_in_force(const struct identity *identity)
 {
-    return s->lower != 0 ? s->lower : s->upper - (s->upper >> 2);
+    return identity->lower != 0 ? identity->lower
+                                : identity->upper - (identity->upper >> 2);
 }
 
-static void threshold_bound(const struct locus_service *svc, struct server *s)
+static void threshold_bound(const struct locus_service *svc, struct server *s,
+                            uint32_t upper)
 {
     if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        s->overloaded |= server_total(s) == s->upper;
+        s->overloaded |= server_total(s) == upper;
     } else if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
-        s->overloaded |= s->upper != 0 && server_total(s) >= s->upper;
+        s->overloaded |= server_total(s) >= upper;
     }
 }
 
 /* total is already one less. */
-static void threshold_unbound(const struct locus_service *svc, struct server *s)
+static void threshold_unbound(const struct locus_service *svc, struct server *s,
+                              const struct identity *identity)
 {
     bool below;
 
     if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        below = s->upper != 0 && server_total(s) + 1 == lower_in_force(s);
-    } else if (s->lower != 0) {
-        below = server_total(s) < s->lower;
+        below = server_total(s) + 1 == lower_in_force(identity);
+    } else if (identity->lower != 0) {
+        below = server_total(s) < identity->lower;
     } else {
-        below = s->upper == 0 || (uint64_t)server_total(s) * 4 < (uint64_t)s->upper * 3;
+        below = (uint64_t)server_total(s) * 4 < (uint64_t)identity->upper * 3;
     }
     s->overloaded = s->overloaded && !below;
 }
 
-static void check_thresholds(struct locus_service *svc, struct server *s, bool bound)
+/* What follows a bind (or unbind) of a server that is watched. */
+static void counted(struct locus_service *svc, struct server *s, bool bound)
 {
+    uint32_t slot = s->load.server;
+    const struct identity *identity = svc->identities[slot];
     bool before = s->overloaded;
 
-    if (bound) {
-        threshold_bound(svc, s);
-    } else {
-        threshold_unbound(svc, s);
+    if (identity->upper != 0) {
+        if (bound) {
+            threshold_bound(svc, s, identity->upper);
+        } else {
+            threshold_unbound(svc, s, identity);
+        }
+        if (s->overloaded != before || svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
+            locus_server_refresh(svc, slot);
+        }
     }
-    if (s->overloaded != before || svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
-        locus_server_refresh(svc, (uint32_t)(s - svc->servers));
-    }
+    select_changed(svc, slot);
 }
 
-int locus_server_counted(struct locus_service *svc, struct server *s, bool bound)
+int locus_server_bound(struct locus_service *svc, struct server *s, unsigned at)
 {
-    if (s->upper != 0) {
-        check_thresholds(svc, s, bound);
+    if (server_total(s) > INT32_MAX) {
+        server_take(svc, s, at);
+        return LOCUS_ERANGE;
     }
-    select_changed(svc, s->load.server);
+    counted(svc, s, true);
     return LOCUS_OK;
 }
 
-static void threshold_edited(const struct locus_service *svc, struct server *s,
+int locus_server_unbound(struct locus_service *svc, struct server *s)
+{
+    counted(svc, s, false);
+    return LOCUS_OK;
+}
+
+static void threshold_edited(const struct locus_service *svc, uint32_t slot,
                              uint32_t upper, uint32_t lower)
 {
+    struct server *s = &svc->servers[slot];
+    struct identity *identity = svc->identities[slot];
+    uint32_t upper_before = identity->upper;
+    bool changed = upper != upper_before || lower != identity->lower;
+
+    identity->upper = upper;
+    identity->lower = lower;
     if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
-        s->overloaded = s->overloaded && upper != 0 && upper <= s->upper;
-        s->upper = upper;
-        s->lower = lower;
+        s->overloaded = s->overloaded && upper != 0 && upper <= upper_before;
         return;
     }
-    if (upper == s->upper && lower == s->lower) {
+    if (!changed) {
         return;
     }
-    s->upper = upper;
-    s->lower = lower;
-    if (upper == 0 || server_total(s) < lower_in_force(s)) {
+    if (upper == 0 || server_total(s) < lower_in_force(identity)) {
         s->overloaded = false;
     }
     if (upper != 0 && server_total(s) >= upper) {
@@ -338,7 +370,6 @@ static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight
 {
     svc->identities[slot]->capacity = capacity;
     svc->servers[slot].weight = weight;
-    svc->servers[slot].capacity = weight == 0 || capacity == 0 ? weight : capacity;
     if (weight > svc->weight_max) {
         svc->weight_max = weight;
         locus_select_reset(svc);
@@ -349,8 +380,7 @@ static void configure(struct locus_service *svc, uint32_t slot,
                       const struct locus_server_config *config)
 {
     set_weight(svc, slot, config->weight, config->capacity);
-    threshold_edited(svc, &svc->servers[slot], config->upper_threshold,
-                     config->lower_threshold);
+    threshold_edited(svc, slot, config->upper_threshold, config->lower_threshold);
     locus_server_refresh(svc, slot);
 }
 
@@ -409,6 +439,7 @@ int locus_server_add(struct locus_service *svc,
     list_push(svc, &svc->list, slot);
     if (!svc->indexed && svc->slots > SELECT_SCAN) {
         locus_select_reset(svc);
+        locus_servers_refresh(svc);
     }
     configure(svc, slot, config);
     notify(svc, slot, SERVER_ADDED);
@@ -442,8 +473,8 @@ int locus_server_set_weight(struct locus_service *svc, uint32_t server, uint32_t
     if (!in_service(svc, server)) {
         return LOCUS_ENOENT;
     }
-    config.upper_threshold = svc->servers[server].upper;
-    config.lower_threshold = svc->servers[server].lower;
+    config.upper_threshold = svc->identities[server]->upper;
+    config.lower_threshold = svc->identities[server]->lower;
     config.capacity = svc->identities[server]->capacity;
     return locus_server_edit(svc, server, &config);
 }
@@ -513,7 +544,7 @@ size_t locus_trash_run(struct locus_service *svc, size_t budget)
 int locus_conn_bind(struct locus_service *svc, uint32_t server,
                     enum locus_conn_state state)
 {
-    return known(svc, server) ? server_bind(svc, &svc->servers[server], state)
+    return known(svc, server) ? server_bind(svc, &svc->servers[server], index_of(state))
                               : LOCUS_ENOENT;
 }
 
@@ -521,6 +552,19 @@ int locus_conn_bind(struct locus_service *svc, uint32_t server,
 static int no_connection(const struct server *s)
 {
     return s->state == SERVER_FREE ? LOCUS_ENOENT : LOCUS_ERANGE;
+}
+
+/* Two functions, since a compiler makes of one a mixture that needs a stack. */
+static NOINLINE int become_inactive(struct locus_service *svc, struct server *s)
+{
+    server_move(svc, s, LOCUS_INACTIVE);
+    return LOCUS_OK;
+}
+
+static NOINLINE int become_active(struct locus_service *svc, struct server *s)
+{
+    server_move(svc, s, LOCUS_ACTIVE);
+    return LOCUS_OK;
 }
 
 int locus_conn_move(struct locus_service *svc, uint32_t server,
@@ -536,12 +580,8 @@ int locus_conn_move(struct locus_service *svc, uint32_t server,
     if (index_of(from) == index_of(to)) {
         return LOCUS_OK;
     }
-    if (index_of(to) == LOCUS_INACTIVE) {
-        server_move(svc, s, LOCUS_INACTIVE);
-    } else {
-        server_move(svc, s, LOCUS_ACTIVE);
-    }
-    return LOCUS_OK;
+    return index_of(to) == LOCUS_INACTIVE ? become_inactive(svc, s)
+                                          : become_active(svc, s);
 }
 
 int locus_conn_unbind(struct locus_service *svc, uint32_t server,
@@ -597,8 +637,8 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
         .tag = identity->tag,
         .weight = s->weight,
         .last_weight = identity->last_weight,
-        .upper_threshold = s->upper,
-        .lower_threshold = s->lower,
+        .upper_threshold = identity->upper,
+        .lower_threshold = identity->lower,
         .capacity = identity->capacity,
         .active = s->conns[LOCUS_ACTIVE],
         .inactive = s->conns[LOCUS_INACTIVE],

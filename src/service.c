@@ -110,11 +110,7 @@ static void start_scheduler(struct locus_service *svc, const struct sched_ops *o
     svc->load_rule = load_of(svc, ops);
     svc->cost_of[LOCUS_INACTIVE] = svc->load_rule.per_inactive;
     svc->cost_of[LOCUS_ACTIVE] = svc->load_rule.per_active;
-    for (uint32_t i = 0; i < svc->slots; i++) {
-        if (svc->servers[i].state != SERVER_FREE) {
-            locus_server_refresh(svc, i);
-        }
-    }
+    locus_servers_refresh(svc);
     locus_select_reset(svc);
     if (ops->init != NULL) {
         ops->init(svc);
@@ -199,6 +195,8 @@ static void configure(struct locus_service *svc,
     svc->unused = svc->trash_cursor = LOCUS_NO_SERVER;
     svc->list = svc->trash = (struct server_list){LOCUS_NO_SERVER, 0};
     svc->next_rank = 1; /* above that of nobody */
+    svc->spills_by[LOCUS_ACTIVE] = true;
+    svc->spills_by[LOCUS_INACTIVE] = svc->rules.spill_counts_total;
     svc->trash_timer.due = LOCUS_NEVER;
     svc->flags = config->scheduler_flags;
 }
@@ -292,43 +290,100 @@ static NOINLINE uint32_t decide_without(struct locus_service *svc,
     return server;
 }
 
-static inline uint32_t decide(struct locus_service *svc,
-                              const struct locus_request *request,
-                              struct locus_pick *pick)
+enum { NO_BIND = 2 }; /* in place of a connection's state: decide only */
+
+/* What the scheduler has decided, and the connection; or what the rules say to nobody. */
+static inline int settle(struct locus_service *svc, uint32_t server, unsigned at,
+                         struct locus_pick *pick)
 {
-    pick->why = 0;
-    pick->trimmed = LOCUS_NO_SERVER;
     svc->stats.picks++;
-    uint32_t server = svc->ops->schedule(svc, request, pick);
     if (UNLIKELY(server == LOCUS_NO_SERVER)) {
         server = decide_without(svc, pick);
     }
     pick->server = server;
-    return server;
+    if (server == LOCUS_NO_SERVER) {
+        return LOCUS_ENOSERVER;
+    }
+    return at == NO_BIND ? LOCUS_OK : server_bind(svc, &svc->servers[server], at);
 }
 
-static inline int connect_one(struct locus_service *svc,
-                              const struct locus_request *request,
-                              enum locus_conn_state state, struct locus_pick *pick)
+static NOINLINE int pick_scheduled(struct locus_service *svc,
+                                   const struct locus_request *request, unsigned at,
+                                   struct locus_pick *pick)
 {
-    uint32_t server = decide(svc, request, pick);
+    pick->why = 0;
+    pick->trimmed = LOCUS_NO_SERVER;
+    return settle(svc, svc->ops->schedule(svc, request, pick), at, pick);
+}
 
-    return server == LOCUS_NO_SERVER ? LOCUS_ENOSERVER
-                                     : server_bind(svc, &svc->servers[server], state);
+static NOINLINE int pick_placed(struct locus_service *svc, const union locus_key *key,
+                                uint64_t hash, struct dest *dest, unsigned at,
+                                struct locus_pick *pick)
+{
+    const struct looked_up what = {key, hash, dest};
+
+    pick->why = 0;
+    pick->trimmed = LOCUS_NO_SERVER;
+    return settle(svc, svc->ops->place(svc, &what, pick), at, pick);
+}
+
+/*
+ * What nearly every pick of lblc and lblcr comes to is settled here: the destination is known
+ * and has one server, which serves it. All else is in functions of its own and the last
+ * thing done, so that this needs no stack.
+ */
+static ALWAYS_INLINE int pick_from_map(struct locus_service *svc,
+                                       const union locus_key *key, unsigned at,
+                                       struct locus_pick *pick, bool wide)
+{
+    const struct destmap *map = &svc->locality->map;
+    uint64_t hash = hash_key(&map->seed, key, wide);
+    struct dest *dest = destmap_probe(destmap_segment(map, hash), key, hash, wide);
+
+    if (UNLIKELY(dest == NULL || dest_is_set(dest))) {
+        return pick_placed(svc, key, hash, dest, at, pick);
+    }
+    struct server *own = &svc->servers[(size_t)dest->ref - 1];
+    if (UNLIKELY(!serves_easily(svc, own))) {
+        return pick_placed(svc, key, hash, dest, at, pick);
+    }
+    dest->lastuse = tick32(svc);
+    svc->easy_hits++;
+    *pick = (struct locus_pick){dest_server(dest), LOCUS_WHY_HIT, LOCUS_NO_SERVER};
+    return at == NO_BIND ? LOCUS_OK : server_bind(svc, own, at);
+}
+
+static NOINLINE int pick_from_wide_map(struct locus_service *svc,
+                                       const union locus_key *key, unsigned at,
+                                       struct locus_pick *pick)
+{
+    return pick_from_map(svc, key, at, pick, true);
+}
+
+/* A decision, and a connection of that state (or NO_BIND). */
+static ALWAYS_INLINE int pick_one(struct locus_service *svc,
+                                  const struct locus_request *request, unsigned at,
+                                  struct locus_pick *pick)
+{
+    if (UNLIKELY(svc->locality == NULL)) {
+        return pick_scheduled(svc, request, at, pick);
+    }
+    return UNLIKELY(svc->wide) ? pick_from_wide_map(svc, &request->dst, at, pick)
+                               : pick_from_map(svc, &request->dst, at, pick, false);
 }
 
 int locus_schedule(struct locus_service *svc, const struct locus_request *request,
                    uint64_t now_ns, struct locus_pick *pick)
 {
     clock_set(svc, now_ns);
-    return decide(svc, request, pick) == LOCUS_NO_SERVER ? LOCUS_ENOSERVER : LOCUS_OK;
+    return pick_one(svc, request, NO_BIND, pick);
 }
 
 int locus_connect(struct locus_service *svc, const struct locus_request *request,
                   uint64_t now_ns, enum locus_conn_state state, struct locus_pick *pick)
 {
     clock_set(svc, now_ns);
-    return connect_one(svc, request, state, pick);
+    return pick_one(svc, request, index_of(state), pick);
 }
 
 /* Has the memory fetched that the pick for a request needs first. */
@@ -356,7 +411,7 @@ size_t locus_connect_batch(struct locus_service *svc,
         for (; fetched < count && fetched <= i + AHEAD; fetched++) {
             prefetch(svc, &requests[fetched]);
         }
-        bool ok = connect_one(svc, &requests[i], state, &pick) == LOCUS_OK;
+        bool ok = pick_one(svc, &requests[i], index_of(state), &pick) == LOCUS_OK;
         servers[i] = ok ? pick.server : LOCUS_NO_SERVER;
         bound += ok;
     }
@@ -448,6 +503,8 @@ void locus_service_get_stats(const struct locus_service *svc,
                              struct locus_service_stats *out)
 {
     *out = svc->stats;
+    out->picks += svc->easy_hits;
+    out->hits += svc->easy_hits;
     out->servers = svc->list.count;
     out->trash = svc->trash.count;
     if (svc->locality != NULL) {

@@ -39,19 +39,22 @@ struct load {
  * What picks and connection events touch of a server: one cache line. Invariants:
  *   load.divisor > 0  <=>  in service, weight > 0 and not overloaded
  *   load.cost = base + per_active * active + per_inactive * inactive
- *   capacity = as configured or, if that is 0, weight; 0 if weight is
+ *   spill_load = active, with rules->spill_counts_total inactive too
+ *   limit = capacity if load.divisor > 0, else -1: what spill_load must exceed to spill
  *   half = ceil(capacity / 2), or 0 if the server is not to be counted in svc->under_half;
- *   svc->under_half = servers with spill load < half
+ *   svc->under_half = servers with spill_load < half
+ *   watched_from = 0 with thresholds or a selection index, else INT32_MAX
  */
 struct server {
     struct load load;
+    uint32_t conns[2]; /* by enum locus_conn_state; INT32_MAX together at most */
+    uint32_t spill_load, half;
+    int32_t limit;
+    uint32_t watched_from; /* from so many connections on, changes have consequences */
     uint32_t weight;       /* as configured */
-    uint32_t conns[2];     /* by enum locus_conn_state; INT32_MAX together at most */
-    uint32_t upper, lower; /* thresholds as configured; upper 0: none */
     uint32_t refs;         /* destinations or buckets that name it */
     uint32_t next;         /* in svc->list or svc->trash */
-    uint32_t capacity, half;
-    uint8_t state; /* enum server_state */
+    uint8_t state;         /* enum server_state */
     bool overloaded;
 };
 
@@ -68,7 +71,8 @@ struct identity {
     uint32_t slot;
     uint32_t prev; /* in svc->list or svc->trash */
     uint32_t last_weight;
-    uint32_t capacity;   /* as configured; 0: the weight */
+    uint32_t upper, lower; /* thresholds as configured; upper 0: none */
+    uint32_t capacity;     /* as configured; 0: the weight */
     uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
 };
 
@@ -121,6 +125,7 @@ struct locus_service {
     void *state;                /* ops->state_size bytes */
     struct load_rule load_rule; /* as the scheduler wants it */
     uint32_t cost_of[2];        /* of a connection, by enum locus_conn_state */
+    bool spills_by[2];          /* whether it counts in spill_load, the same way */
     struct locality *locality;  /* lblc's and lblcr's part of state, else NULL */
     uint32_t expected_entries, map_load_percent;
 
@@ -130,6 +135,7 @@ struct locus_service {
     uint32_t trash_cursor; /* the next server it looks at */
     uint64_t trash_now;    /* the tick at which it began */
 
+    uint64_t easy_hits; /* picks and hits that are not in stats */
     struct locus_service_stats
         stats; /* its counters; sizes are filled in when asked for */
 };
@@ -177,12 +183,24 @@ static inline uint32_t server_total(const struct server *s)
     return s->conns[LOCUS_INACTIVE] + s->conns[LOCUS_ACTIVE];
 }
 
+/* The connections above which it spills. */
+static inline uint32_t server_capacity(const struct locus_service *svc,
+                                       const struct server *s)
+{
+    uint32_t configured = svc->identities[s->load.server]->capacity;
+
+    return s->weight == 0 || configured == 0 ? s->weight : configured;
+}
+
 /* Recomputes all that is derived from a server's weight, counters and flags. */
 void locus_server_refresh(struct locus_service *svc, uint32_t slot);
-/* What follows a bind (or unbind) of a server that has thresholds, or in a service with a
- * selection index. LOCUS_OK. */
-NOINLINE int locus_server_counted(struct locus_service *svc, struct server *s,
-                                  bool bound);
+void locus_servers_refresh(struct locus_service *svc);
+/* What else follows a bind of a connection of that state to a server that is watched.
+ * LOCUS_ERANGE: it had as many as can be counted, and has them again. */
+NOINLINE int locus_server_bound(struct locus_service *svc, struct server *s,
+                                unsigned at);
+/* The same of an unbind. LOCUS_OK. */
+NOINLINE int locus_server_unbound(struct locus_service *svc, struct server *s);
 /* Looks through the trash, at most budget servers; how many. svc->trash_running tells
  * whether that was all. */
 size_t locus_trash_run(struct locus_service *svc, size_t budget);

@@ -54,11 +54,10 @@ static void move(struct locus_service *svc, struct dest *dest, uint32_t server,
     pick->why |= LOCUS_WHY_MOVED;
 }
 
-/* When the destination is new (dest is NULL), or its server may not be the one to serve. */
-static NOINLINE uint32_t schedule_other(struct locus_service *svc,
-                                        const union locus_key *key, uint64_t hash,
-                                        struct dest *dest, struct locus_pick *pick)
+static uint32_t place(struct locus_service *svc, const struct looked_up *what,
+                      struct locus_pick *pick)
 {
+    struct dest *dest = what->dest;
     bool purged = dest != NULL && server_purged(svc, dest_server(dest));
 
     if (dest != NULL && !purged) {
@@ -76,7 +75,7 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
         return LOCUS_NO_SERVER;
     }
     if (dest == NULL) {
-        locus_locality_add(svc, key, hash, least, pick);
+        locus_locality_add(svc, what, least, pick);
         return least;
     }
     if (purged) {
@@ -90,19 +89,6 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
     return least;
 }
 
-static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
-                         struct locus_pick *pick)
-{
-    struct locality *loc = svc->state;
-    uint64_t hash = destmap_hash(&loc->map, &request->dst);
-    struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
-
-    if (LIKELY(dest != NULL && serves_easily(svc, dest_server(dest)))) {
-        return locality_hit(svc, dest, dest_server(dest), pick);
-    }
-    return schedule_other(svc, &request->dst, hash, dest, pick);
-}
-
 const struct sched_ops locus_sched_lblc = {
     .name = "lblc",
     .about = "locality-based least-connection: one server per destination",
@@ -110,6 +96,6 @@ const struct sched_ops locus_sched_lblc = {
     .init = locus_locality_init,
     .fini = locus_locality_fini,
     .server_event = locus_locality_server_event,
-    .schedule = schedule,
+    .place = place,
     .describe = locus_locality_describe,
 };

@@ -26,7 +26,7 @@
 #include "../select.h"
 
 /* The place that is i-th in the order in which equals are preferred. */
-static uint32_t place(const struct locus_service *svc, uint32_t i, uint32_t count)
+static uint32_t preferred(const struct locus_service *svc, uint32_t i, uint32_t count)
 {
     return svc->rules.tie_break == LOCUS_TIE_NEWEST ? count - 1 - i : i;
 }
@@ -39,7 +39,7 @@ static uint32_t least_member(const struct locus_service *svc, const struct dest 
     uint32_t single, count = dest_members(svc->locality, dest, &single, &members);
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct server *s = &svc->servers[members[place(svc, i, count)]];
+        const struct server *s = &svc->servers[members[preferred(svc, i, count)]];
         if (s->load.divisor != 0 && (best == NULL || load_less(s, best))) {
             best = s;
         }
@@ -55,7 +55,7 @@ static uint32_t most_loaded_place(const struct locus_service *svc,
     uint32_t found = count;
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = place(svc, i, count);
+        uint32_t at = preferred(svc, i, count);
         const struct server *s = &svc->servers[members[at]];
         if (s->weight != 0 && (most == NULL || load_less_by_weight(most, s))) {
             most = s;
@@ -132,7 +132,7 @@ static uint32_t pick_member(struct locus_service *svc, struct dest *dest,
         pick->why |= LOCUS_WHY_DOWN;
         return LOCUS_NO_SERVER;
     }
-    if (should_spill(svc, &svc->servers[least])) {
+    if (!serves_easily(svc, &svc->servers[least])) {
         pick->why |= LOCUS_WHY_SPILLED;
         return LOCUS_NO_SERVER;
     }
@@ -163,11 +163,10 @@ static uint32_t schedule_known(struct locus_service *svc, struct dest *dest,
     return server;
 }
 
-/* All but the simplest case: a set, or a server that may not serve, or none (dest is NULL). */
-static NOINLINE uint32_t schedule_other(struct locus_service *svc,
-                                        const union locus_key *key, uint64_t hash,
-                                        struct dest *dest, struct locus_pick *pick)
+static uint32_t place(struct locus_service *svc, const struct looked_up *what,
+                      struct locus_pick *pick)
 {
+    struct dest *dest = what->dest;
     bool purged =
         dest != NULL && svc->rules.purge_removed && !locus_dest_purge(svc, dest);
 
@@ -178,23 +177,9 @@ static NOINLINE uint32_t schedule_other(struct locus_service *svc,
     if (server != LOCUS_NO_SERVER && purged) {
         locus_locality_renew(svc, dest, server, pick);
     } else if (server != LOCUS_NO_SERVER) {
-        locus_locality_add(svc, key, hash, server, pick);
+        locus_locality_add(svc, what, server, pick);
     }
     return server;
-}
-
-static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
-                         struct locus_pick *pick)
-{
-    struct locality *loc = svc->state;
-    uint64_t hash = destmap_hash(&loc->map, &request->dst);
-    struct dest *dest = destmap_find(&loc->map, &request->dst, hash);
-
-    if (LIKELY(dest != NULL && !dest_is_set(dest) &&
-               serves_easily(svc, dest_server(dest)))) {
-        return locality_hit(svc, dest, dest_server(dest), pick);
-    }
-    return schedule_other(svc, &request->dst, hash, dest, pick);
 }
 
 const struct sched_ops locus_sched_lblcr = {
@@ -204,6 +189,6 @@ const struct sched_ops locus_sched_lblcr = {
     .init = locus_locality_init,
     .fini = locus_locality_fini,
     .server_event = locus_locality_server_event,
-    .schedule = schedule,
+    .place = place,
     .describe = locus_locality_describe,
 };

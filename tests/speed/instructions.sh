@@ -40,9 +40,9 @@ check() {
 }
 
 # What gcc 12 and clang 14 make with -O2 and -O3, and about 5 % more.
-check 180 locus lblc 2000 16 5000
-check 165 locus-batch lblc 2000 16 4992
-check 180 locus lblcr 2000 16 5000
+check 140 locus lblc 2000 16 5000
+check 133 locus-batch lblc 2000 16 4992
+check 145 locus lblcr 2000 16 5000
 check 185 locus wlc 1000 4 5000
 check 95 locus wlc 1000 16 5000
 check 18 locus wlc 1000 256 1000
