@@ -514,6 +514,51 @@ static size_t walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t f
     return looked;
 }
 
+enum { CHUNK = 64 }; /* slots that are sifted before any of their entries is visited */
+
+/* The entries of a chunk that may be of interest, downwards; how many. Without a branch:
+ * which slots are free and which entries are old nobody can predict. */
+static size_t sift(const struct destmap *map, const struct destmap_walk *walk,
+                   unsigned char *slots, size_t from, size_t count,
+                   struct dest *found[CHUNK])
+{
+    size_t n = 0;
+
+    for (size_t i = from + count; i-- > from;) {
+        struct dest *dest = slot_at(map, slots, i);
+        bool old = (walk->tick - dest->lastuse >= walk->age) |
+                   (walk->tick - dest->lastmod > INT32_MAX);
+        found[n] = dest;
+        n += (dest->ref != 0) & old;
+    }
+    return n;
+}
+
+/* Visits what is of interest in the next chunk of a segment; how many slots that counts. */
+static size_t walk_chunk(struct destmap *map, struct destmap_walk *walk,
+                         struct segment *segment, size_t count, destmap_visit_fn *visit,
+                         void *arg)
+{
+    struct dest *found[CHUNK];
+    size_t n, removed = 0;
+
+    walk->position -= count;
+    n = sift(map, walk, segment->slots, walk->position, count, found);
+    for (size_t i = 0; i < n; i++) {
+        if (visit(arg, found[i])) {
+            remove_from(map, segment, found[i]);
+            removed++;
+        }
+    }
+    walk->removed = walk->removed || removed > 0;
+    return count + removed * WALK_REMOVAL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
                           destmap_visit_fn *visit, void *arg)
 {
@@ -527,17 +572,12 @@ size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t
         uint64_t first = walk_segment(map, walk);
         struct segment *segment = &map->directory[first];
         while (walk->position > 0 && looked < budget) {
-            struct dest *dest = slot_at(map, segment->slots, --walk->position);
-            looked++;
-            if (dest->ref != 0 && visit(arg, dest)) {
-                remove_from(map, segment, dest);
-                looked++; /* closing the gap costs as much again */
-                walk->removed = true;
-            }
+            size_t count = least(least(CHUNK, walk->position), budget - looked);
+            looked += walk_chunk(map, walk, segment, count, visit, arg);
         }
         if (walk->position == 0) {
             looked += walk_on(map, walk, first);
         }
     }
-    return looked < budget ? looked : budget;
+    return least(looked, budget);
 }

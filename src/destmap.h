@@ -167,13 +167,17 @@ struct destmap_walk {
     uint32_t slot_count;
     bool removed, finished;
     bool shrink; /* looks for memory to give back everywhere */
+    /* Entries may be passed over that at tick were used less than age ticks ago, and whose
+     * lastmod is not older than 2^31 ticks; 0: none. To be set before each part of a walk. */
+    uint32_t tick, age;
 };
 
 /* What to do with an entry: true takes it out (free its set first). */
+enum { WALK_REMOVAL = 8 };
 typedef bool destmap_visit_fn(void *arg, struct dest *dest);
 
 /* Visits entries until the walk is finished or budget slots were looked at; returns how
- * many were. One that is taken out counts twice. Segments that the walk emptied give their
+ * many were. One that is taken out counts as WALK_REMOVAL more, by what it takes. Segments that the walk emptied give their
  * memory back, and count once more for it. */
 size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
                           destmap_visit_fn *visit, void *arg);

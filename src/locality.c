@@ -400,6 +400,37 @@ static size_t go_round(struct locus_service *svc, size_t budget)
     return looked < budget ? looked : budget;
 }
 
+/* job_takes() has no interest in a destination that was used less than so many ticks ago. */
+static uint32_t spared_age(const struct locus_service *svc)
+{
+    const struct locality *loc = svc->locality;
+    uint64_t since = svc->tick - loc->job_tick;
+    int64_t age = INT32_MAX;
+
+    if (loc->job == JOB_EXPIRE) {
+        age = svc->expiration;
+    } else if (loc->job == JOB_COUNT || loc->job == JOB_TAKE) {
+        age = (int64_t)(svc->rules.gc_stale_ns / svc->tick_ns);
+    } else if (loc->job == JOB_PURGE) {
+        age = 0;
+    }
+    if (age <= 0) {
+        return 0;
+    }
+    return age < INT32_MAX && since < INT32_MAX - (uint64_t)age
+               ? (uint32_t)(age + (int64_t)since)
+               : INT32_MAX;
+}
+
+static size_t walk_map(struct locus_service *svc, size_t budget)
+{
+    struct locality *loc = svc->locality;
+
+    loc->walk.tick = tick32(svc);
+    loc->walk.age = spared_age(svc);
+    return locus_destmap_walk(&loc->map, &loc->walk, budget, visit, svc);
+}
+
 size_t locus_locality_run(struct locus_service *svc, size_t budget)
 {
     struct locality *loc = svc->locality;
@@ -407,8 +438,7 @@ size_t locus_locality_run(struct locus_service *svc, size_t budget)
 
     while (loc->job != JOB_NONE && looked < budget) {
         looked += by_queue(svc) ? go_round(svc, budget - looked)
-                                : locus_destmap_walk(&loc->map, &loc->walk,
-                                                     budget - looked, visit, svc);
+                                : walk_map(svc, budget - looked);
         if (loc->walk.finished) {
             finish_job(svc);
         }

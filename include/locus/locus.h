@@ -457,8 +457,8 @@ LOCUS_API int locus_conn_unbind(struct locus_service *svc, uint32_t server,
 /*
  * Does what is due by now: collects expired destinations, looks through the trash, purges
  * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound;
- * one that is taken out counts twice), so that the caller chooses the pause: 10,000 take
- * about 100 microseconds. Returns true when nothing that was due is left. Slices with
+ * one that is taken out counts for eight more, by what it costs), so that the caller
+ * chooses the pause: 10,000 take less than 100 microseconds. Returns true when nothing that was due is left. Slices with
  * no event in between do together what one call does.
  */
 LOCUS_API bool locus_tick(struct locus_service *svc, uint64_t now_ns, size_t budget);
