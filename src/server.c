@@ -5,6 +5,7 @@
  */
 #include "counters.h"
 #include "select.h"
+#include "slowstart.h"
 
 /* An allocation that fails leaves the table as it was; the add then finds out. */
 #undef uthash_malloc
@@ -68,7 +69,9 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
         s->overloaded = s->upper > 0 && server_total(s) >= s->upper;
     }
     bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
-    s->load.divisor = !usable ? 0 : svc->load_rule.weighted ? s->weight : 1;
+    s->load.divisor = !usable                   ? 0
+                      : svc->load_rule.weighted ? share_divisor(svc, slot)
+                                                : 1;
     s->load.cost = svc->load_rule.base +
                    (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
                    (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
@@ -341,6 +344,7 @@ static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight
     svc->servers[slot].capacity = weight == 0 || capacity == 0 ? weight : capacity;
     if (weight > svc->weight_max) {
         svc->weight_max = weight;
+        locus_slowstart_fit(svc);
         locus_select_reset(svc);
     }
 }
@@ -349,6 +353,7 @@ static void configure(struct locus_service *svc, uint32_t slot,
                       const struct locus_server_config *config)
 {
     set_weight(svc, slot, config->weight, config->capacity);
+    locus_slowstart_weighted(svc, slot, config->warm);
     threshold_edited(svc, &svc->servers[slot], config->upper_threshold,
                      config->lower_threshold);
     locus_server_refresh(svc, slot);
@@ -457,6 +462,7 @@ int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now
     struct identity *identity = svc->identities[server];
     list_remove(svc, &svc->list, server);
     svc->servers[server].state = SERVER_IN_TRASH;
+    locus_slowstart_removed(svc, server);
     locus_server_refresh(svc, server);
     notify(svc, server, SERVER_REMOVED);
     if (svc->trash.count == 0) {
@@ -600,6 +606,7 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
         .upper_threshold = s->upper,
         .lower_threshold = s->lower,
         .capacity = identity->capacity,
+        .weight_256ths = identity->ramp.share,
         .active = s->conns[LOCUS_ACTIVE],
         .inactive = s->conns[LOCUS_INACTIVE],
         .overloaded = s->overloaded,

@@ -6,6 +6,7 @@
  *   server.c    servers, list, trash, counters, thresholds; calls server_event
  *   service.c   everything at create and destroy; the scheduler's life; picks; ticks
  *   select.c    the selection index
+ *   slowstart.c servers' ramps, svc->slow
  *   sched/      its own state behind svc->state, and destinations (refs) through
  *               locality.c or server_ref()
  */
@@ -38,6 +39,8 @@ struct load {
 /*
  * What picks and connection events touch of a server: one cache line. Invariants:
  *   load.divisor > 0  <=>  in service, weight > 0 and not overloaded
+ *   load.divisor, where weights count = weight or, with slow start, the share that is in
+ *   force (see slowstart.h)
  *   load.cost = base + per_active * active + per_inactive * inactive
  *   capacity = as configured or, if that is 0, weight; 0 if weight is
  *   half = ceil(capacity / 2), or 0 if the server is not to be counted in svc->under_half;
@@ -55,6 +58,16 @@ struct server {
     bool overloaded;
 };
 
+/* How much of its weight counts; shares are in 1/256 of weight 1. */
+struct ramp {
+    uint64_t share; /* in force; all of the weight but for slow start */
+    uint64_t from,
+        to;         /* while it grows: where it began, and will have come to in time */
+    uint64_t begun; /* tick; LOCUS_NEVER: as of the next look at it */
+    uint32_t prev, next; /* of those that grow */
+    bool growing;
+};
+
 /* The rest of a server. Allocated one by one: uthash keeps pointers to it. */
 struct identity {
     UT_hash_handle
@@ -70,6 +83,7 @@ struct identity {
     uint32_t last_weight;
     uint32_t capacity;   /* as configured; 0: the weight */
     uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
+    struct ramp ramp;
 };
 
 /* A list of slots, linked through next and prev; its ends are LOCUS_NO_SERVER. */
@@ -82,6 +96,16 @@ struct server_list {
 struct timer {
     uint64_t due; /* LOCUS_NEVER: not armed */
     uint64_t order;
+};
+
+struct slow_start {
+    uint64_t window; /* ticks; 0: off */
+    unsigned shift;  /* from shares to divisors */
+    uint32_t head;   /* the servers that grow */
+    struct timer timer;
+    bool running;    /* a look through them is under way */
+    uint32_t cursor; /* the next server it looks at */
+    uint64_t now;    /* the tick at which it began */
 };
 
 struct locality;
@@ -129,6 +153,7 @@ struct locus_service {
     bool trash_running;    /* a look through the trash is under way */
     uint32_t trash_cursor; /* the next server it looks at */
     uint64_t trash_now;    /* the tick at which it began */
+    struct slow_start slow;
 
     struct locus_service_stats
         stats; /* its counters; sizes are filled in when asked for */

@@ -180,6 +180,33 @@ struct locus_rules {
      * named rule sets refuse. */
     enum locus_no_server no_server;
 
+    /*
+     * Slow start: a server that was added (revived ones too) or whose weight was raised does
+     * not have all of it at once, since least-connection flooded a newcomer until it had as
+     * many connections as the others. 0: off (the kernel, and all named rule sets); how long
+     * that takes, 24 h at most. At a part x of that time it has this part of the increase:
+     *     floor + (1 - floor) * x ^ exponent
+     * and so, among others of the same load, at most that part of their connections for its
+     * weight, and one. Where connections last longer than the window, it still gets most of
+     * the new ones: take a window some times as long as they last. It never gets less than
+     * 1/256 of weight 1. What others have does not change, so that nobody gets more than
+     * before it came.
+     *
+     * For wlc sed lblc lblcr twos, and nq among busy servers (an idle one is taken at once,
+     * that is its point). Not for rr lc dh, which know no shares; fo and ovf, which ask who
+     * comes first; sh and mh, whose tables would change at every step; wrr, which floods
+     * nobody, and whose rounds would begin anew at every step. Capacity, spill, thresholds,
+     * lblcr's trimming and LOCUS_NO_SERVER_ANY go by the weight as configured.
+     *
+     * It proceeds in locus_tick() alone, in 256 steps if ticks are fine enough, and begins with
+     * the first one after the change. Raised again meanwhile, it begins anew from where it
+     * is; lowered, it ends where that is met. Weights above 2^24 - 1 make steps coarser;
+     * above 130,560 (at active_cost 257) comparisons take longer. ERANGE: outside these.
+     */
+    uint64_t slow_start_ns;
+    uint32_t slow_start_exponent;      /* 1 (linear) to 8 (late); all named sets: 1 */
+    uint32_t slow_start_floor_percent; /* 1..100; all named sets: 10 */
+
     bool purge_removed; /* a removed server leaves every destination at once, and the
                                 same address added later is a new server. kernel: it
                                 lingers, and comes back with its counters */
@@ -327,6 +354,9 @@ struct locus_server_config {
      * with a capacity of 100 not before it has 101. A quiesced server has none. Above
      * 2^31-1: ERANGE. */
     uint32_t capacity;
+    /* Its weight counts at once, whatever rules->slow_start_ns says: for servers that were in
+     * service before the caller was, and when an operator knows better. */
+    bool warm;
     uint64_t tag; /* the caller's own; not interpreted */
 };
 
@@ -372,6 +402,9 @@ struct locus_server_info {
     uint32_t last_weight; /* the last that was not 0; what mh uses */
     uint32_t upper_threshold, lower_threshold;
     uint32_t capacity; /* as configured; 0: its weight */
+    /* The weight that loads are divided by, in 1/256 of weight 1; below 256 * weight while slow
+     * start holds the server back; 0 in the trash. */
+    uint64_t weight_256ths;
     uint32_t active, inactive;
     bool overloaded;
     bool in_service;       /* false: in the trash */
@@ -456,8 +489,8 @@ LOCUS_API int locus_conn_unbind(struct locus_service *svc, uint32_t server,
 
 /*
  * Does what is due by now: collects expired destinations, looks through the trash, purges
- * removed servers. Looks at no more than budget map slots per call (SIZE_MAX: no bound;
- * one that is taken out counts twice), so that the caller chooses the pause: 10,000 take
+ * removed servers, goes on with slow starts. Looks at no more than budget map slots, or
+ * servers, per call (SIZE_MAX: no bound; a slot that is taken out counts twice), so that the caller chooses the pause: 10,000 take
  * about 100 microseconds. Returns true when nothing that was due is left. Slices with
  * no event in between do together what one call does.
  */

@@ -87,6 +87,16 @@ static void set_remove(struct model_dest *dest, uint32_t server)
     dest->size = kept;
 }
 
+/* By the weights as configured. */
+static bool overhead_less(const struct model *m, uint32_t a, uint32_t b)
+{
+    model_wide left =
+        (model_wide)model_cost(m, a, MODEL_COST_OVERHEAD) * m->servers[b].weight;
+    model_wide right =
+        (model_wide)model_cost(m, b, MODEL_COST_OVERHEAD) * m->servers[a].weight;
+    return left < right;
+}
+
 /* The member with the highest load; neither presence nor the threshold flag counts. */
 static uint32_t set_most(const struct model *m, const struct model_dest *dest)
 {
@@ -94,7 +104,7 @@ static uint32_t set_most(const struct model *m, const struct model_dest *dest)
     for (size_t i = 0; i < dest->size; i++) {
         uint32_t id = dest->members[m->rules.oldest_first ? dest->size - 1 - i : i];
         if (m->servers[id].weight > 0 &&
-            (most == MODEL_NONE || model_less(m, most, id, MODEL_COST_OVERHEAD))) {
+            (most == MODEL_NONE || overhead_less(m, most, id))) {
             most = id;
         }
     }
