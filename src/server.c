@@ -52,12 +52,15 @@ static void list_remove(struct locus_service *svc, struct server_list *list,
 
 /* ---- what is derived ---- */
 
-static uint32_t half_of(const struct locus_service *svc, const struct server *s)
+static uint32_t half_of(const struct locus_service *svc, uint32_t slot)
 {
+    const struct server *s = &svc->servers[slot];
     bool counted = s->state == SERVER_IN_SERVICE &&
                    (!svc->rules.spill_eligible_only || s->load.divisor != 0);
 
-    return counted ? s->capacity / 2 + s->capacity % 2 : 0;
+    uint32_t capacity = counted ? share_capacity(svc, slot) : 0;
+
+    return capacity / 2 + capacity % 2;
 }
 
 void locus_server_refresh(struct locus_service *svc, uint32_t slot)
@@ -75,7 +78,7 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
     s->load.cost = svc->load_rule.base +
                    (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
                    (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
-    s->half = half_of(svc, s);
+    s->half = half_of(svc, slot);
     svc->under_half += (uint32_t)(spill_load(svc, s) < s->half) - (uint32_t)was_under;
     select_changed(svc, slot);
 }

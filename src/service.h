@@ -43,7 +43,8 @@ struct load {
  *   force (see slowstart.h)
  *   load.cost = base + per_active * active + per_inactive * inactive
  *   capacity = as configured or, if that is 0, weight; 0 if weight is
- *   half = ceil(capacity / 2), or 0 if the server is not to be counted in svc->under_half;
+ *   half = ceil(capacity / 2), with slow start that of the part of the capacity which the
+ *   share is of the weight; or 0 if the server is not to be counted in svc->under_half;
  *   svc->under_half = servers with spill load < half
  */
 struct server {
@@ -134,7 +135,7 @@ struct locus_service {
     struct identity *by_address;
     uint64_t next_rank;
     uint32_t weight_max; /* no server ever had a higher weight */
-    uint32_t under_half; /* servers with 2 * spill load < capacity */
+    uint32_t under_half; /* servers with spill load < half */
 
     struct load_index *index; /* the selection index, see select.c */
     bool indexed;             /* enough servers for it */

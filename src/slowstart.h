@@ -29,6 +29,21 @@ static inline uint32_t share_divisor(const struct locus_service *svc, uint32_t s
     return divisor > 0 ? (uint32_t)divisor : 1;
 }
 
+/* The part of a server's capacity that its share is of its weight, rounded up: others are
+ * not to spill to a server which is not to have their connections yet. */
+static inline uint32_t share_capacity(const struct locus_service *svc, uint32_t slot)
+{
+    const struct server *s = &svc->servers[slot];
+
+    if (svc->slow.window == 0 || s->weight == 0) {
+        return s->capacity;
+    }
+    /* In 65,536ths, which all of it is exactly. */
+    uint64_t part =
+        ((svc->identities[slot]->ramp.share << SHARE_BITS) + s->weight - 1) / s->weight;
+    return (uint32_t)((s->capacity * part + UINT16_MAX) >> 16);
+}
+
 /* No divisor is higher. */
 static inline uint32_t share_divisor_max(const struct locus_service *svc)
 {

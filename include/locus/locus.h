@@ -181,27 +181,31 @@ struct locus_rules {
     enum locus_no_server no_server;
 
     /*
-     * Slow start: a server that was added (revived ones too) or whose weight was raised does
-     * not have all of it at once, since least-connection flooded a newcomer until it had as
-     * many connections as the others. 0: off (the kernel, and all named rule sets); how long
-     * that takes, 24 h at most. At a part x of that time it has this part of the increase:
+     * Slow start: least-connection floods a server that comes, until it has as many
+     * connections as the others. With a window, a server that was added (revived ones too) or
+     * whose weight was raised does not have its whole share at once, but at a part x of the
+     * window this part of the increase, never nothing:
      *     floor + (1 - floor) * x ^ exponent
-     * and so, among others of the same load, at most that part of their connections for its
-     * weight, and one. Where connections last longer than the window, it still gets most of
-     * the new ones: take a window some times as long as they last. It never gets less than
-     * 1/256 of weight 1. What others have does not change, so that nobody gets more than
-     * before it came.
+     * Under wlc, when it gets a connection, it then has no more than that part of the
+     * connections that the others' load would make for its weight, and one. What others'
+     * weights are compared by does not change, so that nobody has more than before it came.
+     * New connections come to it faster than its part says where they last longer than the
+     * window: take one that is some times as long. 0: off, as in the kernel and in all named
+     * rule sets; 24 h at most.
      *
-     * For wlc sed lblc lblcr twos, and nq among busy servers (an idle one is taken at once,
-     * that is its point). Not for rr lc dh, which know no shares; fo and ovf, which ask who
-     * comes first; sh and mh, whose tables would change at every step; wrr, which floods
-     * nobody, and whose rounds would begin anew at every step. Capacity, spill, thresholds,
-     * lblcr's trimming and LOCUS_NO_SERVER_ANY go by the weight as configured.
+     * For wlc sed lblc lblcr twos, and for nq among busy servers (an idle one is taken at
+     * once: that is its point). Not for rr lc dh, which know no shares; fo and ovf, which ask
+     * who comes first; sh and mh, whose tables would change at every step; wrr, which floods
+     * nobody, and whose round would begin anew at every step. For lblc and lblcr a server
+     * counts as under half by that part of its capacity: else all others would spill to a
+     * server that is not to have their connections yet. When it spills itself, thresholds,
+     * lblcr's trimming and LOCUS_NO_SERVER_ANY go by what was configured.
      *
-     * It proceeds in locus_tick() alone, in 256 steps if ticks are fine enough, and begins with
-     * the first one after the change. Raised again meanwhile, it begins anew from where it
-     * is; lowered, it ends where that is met. Weights above 2^24 - 1 make steps coarser;
-     * above 130,560 (at active_cost 257) comparisons take longer. ERANGE: outside these.
+     * It proceeds in locus_tick() alone, so that picks pay nothing, in 256 steps if ticks are
+     * fine enough; the window begins with the first tick after the change. Raised again
+     * meanwhile, a weight begins a new window from where it is; lowered, it ends this one where
+     * that is met; given again, it changes nothing. Weights above 2^24 - 1 make all steps
+     * coarser, weights above 130,560 (at active_cost 257) comparisons slower.
      */
     uint64_t slow_start_ns;
     uint32_t slow_start_exponent;      /* 1 (linear) to 8 (late); all named sets: 1 */

@@ -145,6 +145,17 @@ static int64_t capacity_of(const struct model_server *s)
     return s->weight > 0 && s->capacity > 0 ? s->capacity : s->weight;
 }
 
+/* Of that, what a server that starts slowly offers others to spill to: its share of its
+ * weight in 65,536ths, then that of its capacity, both rounded up. */
+static int64_t offered_by(const struct model *m, const struct model_server *s)
+{
+    if (m->rules.slow_start == 0 || s->weight == 0) {
+        return capacity_of(s);
+    }
+    int64_t part = (s->share * 256 + s->weight - 1) / s->weight;
+    return (capacity_of(s) * part + 65535) / 65536;
+}
+
 static bool should_spill(const struct model *m, uint32_t server)
 {
     if (spill_count(m, server) <= capacity_of(&m->servers[server])) {
@@ -155,7 +166,7 @@ static bool should_spill(const struct model *m, uint32_t server)
         if (m->rules.spill_eligible_only && !model_usable(m, other)) {
             continue;
         }
-        if (2 * spill_count(m, other) < capacity_of(&m->servers[other])) {
+        if (2 * spill_count(m, other) < offered_by(m, &m->servers[other])) {
             return true;
         }
     }
