@@ -21,9 +21,7 @@
 
 #define DEFAULT_POLICIES "wlc,lblc,lblcr,dh,sh,mh,wrr"
 
-#define SLOW_START_NS_MAX (24 * UINT64_C(3600000000000))
-
-enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
+enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64, SLOW_START_MAX_H = 24 };
 
 struct replay_args {
     struct setup_args setup;
@@ -86,8 +84,8 @@ static const struct option_spec options[] = {
     {"slow-start", 0, OPTION_DURATION, AT(slow_start_ns), "TIME",
      "A server that a scenario adds or restores, or whose weight it raises, takes its "
      "share over so long, by wlc, sed, nq, twos, lblc and lblcr; connections should be "
-     "shorter (default: at once, as IPVS). liblocus' alone.",
-     0, SLOW_START_NS_MAX, NULL},
+     "shorter (default: at once, as IPVS; 24h at most). liblocus' alone.",
+     0, 0, NULL},
     {"slow-start-exponent", 0, OPTION_NUMBER, AT(slow_start_exponent), "N",
      "Its share grows with that power of the time: 1 (default) evenly, up to 8, late.",
      1, 8, NULL},
@@ -296,6 +294,9 @@ static int set_slow_start(struct replay *replay)
         (args->slow_start_exponent != 0 || args->slow_start_floor != 0)) {
         return usage_error("replay", "--slow-start-%s: there is no --slow-start",
                            args->slow_start_exponent != 0 ? "exponent" : "floor");
+    }
+    if (args->slow_start_ns > SLOW_START_MAX_H * UINT64_C(3600000000000)) {
+        return usage_error("replay", "--slow-start: at most %dh", SLOW_START_MAX_H);
     }
     rules->slow_start_ns = args->slow_start_ns;
     if (args->slow_start_exponent != 0) {

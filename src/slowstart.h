@@ -29,8 +29,8 @@ static inline uint32_t share_divisor(const struct locus_service *svc, uint32_t s
     return divisor > 0 ? (uint32_t)divisor : 1;
 }
 
-/* The part of a server's capacity that its share is of its weight, rounded up: others are
- * not to spill to a server which is not to have their connections yet. */
+/* The part of a server's capacity that its share is of its weight, rounded, at least 1: others
+ * are not to spill to a server which is not to have their connections yet. */
 static inline uint32_t share_capacity(const struct locus_service *svc, uint32_t slot)
 {
     const struct server *s = &svc->servers[slot];
@@ -39,9 +39,10 @@ static inline uint32_t share_capacity(const struct locus_service *svc, uint32_t 
         return s->capacity;
     }
     /* In 65,536ths, which all of it is exactly. */
-    uint64_t part =
-        ((svc->identities[slot]->ramp.share << SHARE_BITS) + s->weight - 1) / s->weight;
-    return (uint32_t)((s->capacity * part + UINT16_MAX) >> 16);
+    uint64_t share = svc->identities[slot]->ramp.share;
+    uint64_t part = ((share << SHARE_BITS) + s->weight / 2) / s->weight;
+    uint64_t capacity = (s->capacity * part + (1 << 15)) >> 16;
+    return capacity > 0 ? (uint32_t)capacity : 1;
 }
 
 /* No divisor is higher. */

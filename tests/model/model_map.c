@@ -146,14 +146,15 @@ static int64_t capacity_of(const struct model_server *s)
 }
 
 /* Of that, what a server that starts slowly offers others to spill to: its share of its
- * weight in 65,536ths, then that of its capacity, both rounded up. */
+ * weight in 65,536ths, then that of its capacity, both rounded to the nearest. */
 static int64_t offered_by(const struct model *m, const struct model_server *s)
 {
     if (m->rules.slow_start == 0 || s->weight == 0) {
         return capacity_of(s);
     }
-    int64_t part = (s->share * 256 + s->weight - 1) / s->weight;
-    return (capacity_of(s) * part + 65535) / 65536;
+    int64_t part = (s->share * 256 + s->weight / 2) / s->weight;
+    int64_t offered = (capacity_of(s) * part + 32768) / 65536;
+    return offered > 0 ? offered : 1;
 }
 
 static bool should_spill(const struct model *m, uint32_t server)

@@ -674,6 +674,32 @@ START_TEST(new_destinations_come_to_a_newcomer_little_by_little)
 }
 END_TEST
 
+/* Servers above their capacity spill while another is under half of its own; a newcomer is,
+ * but may not have their connections yet. */
+START_TEST(others_do_not_spill_to_a_newcomer_that_may_not_have_more_yet)
+{
+    struct locus_service *svc = create((struct slow){
+        .scheduler = _i == 0 ? "lblc" : "lblcr", .window_ns = 10 * second_ns});
+    struct locus_request request = {.dst.ipv4 = 0};
+    struct locus_pick pick;
+    uint32_t old = add_warm(svc, 1, 100);
+    for (; request.dst.ipv4 < 20; request.dst.ipv4++) {
+        ck_assert_int_eq(locus_schedule(svc, &request, 0, &pick), LOCUS_OK);
+    }
+    poke_counts(svc, old, 101, 0);
+    uint32_t newcomer = add(svc, 2, 100, 0);
+    /* It may have 10 for now, and is under half of that up to 4. */
+    for (uint32_t active = 0; active < 20; active++) {
+        request.dst.ipv4 = active;
+        poke_counts(svc, newcomer, active, 0);
+        ck_assert_int_eq(locus_schedule(svc, &request, 0, &pick), LOCUS_OK);
+        ck_assert_uint_eq(pick.server, active < 5 ? newcomer : old);
+        ck_assert_uint_eq((pick.why & LOCUS_WHY_SPILLED) != 0, active < 5);
+    }
+    locus_service_destroy(svc);
+}
+END_TEST
+
 START_TEST(nq_takes_an_idle_newcomer_at_once)
 {
     struct locus_service *svc = create(
@@ -819,6 +845,8 @@ static void add_pick_tests(TCase *tcase)
     tcase_add_test(tcase, without_it_a_newcomer_takes_all_until_it_is_on_par);
     tcase_add_loop_test(tcase, new_destinations_come_to_a_newcomer_little_by_little, 0,
                         2);
+    tcase_add_loop_test(
+        tcase, others_do_not_spill_to_a_newcomer_that_may_not_have_more_yet, 0, 2);
     tcase_add_test(tcase, nq_takes_an_idle_newcomer_at_once);
     tcase_add_test(tcase, twos_draws_a_newcomer_as_often_as_its_share_says);
     tcase_add_test(tcase, what_does_not_go_by_shares_is_left_alone);
