@@ -21,7 +21,7 @@
 
 #define DEFAULT_POLICIES "wlc,lblc,lblcr,dh,sh,mh,wrr"
 
-enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
+enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64, SLOW_START_MAX_H = 24 };
 
 struct replay_args {
     struct setup_args setup;
@@ -31,6 +31,7 @@ struct replay_args {
     bool json, csv, per_server, timing, replace;
     int no_server;
     uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
+    uint64_t slow_start_ns, slow_start_exponent, slow_start_floor; /* 0: not given */
 };
 
 #define AT(field) offsetof(struct replay_args, field)
@@ -80,6 +81,16 @@ static const struct option_spec options[] = {
      "no "
      "own (default: the weight, as IPVS). liblocus' alone.",
      1, LOCUS_WEIGHT_MAX, NULL},
+    {"slow-start", 0, OPTION_DURATION, AT(slow_start_ns), "TIME",
+     "A server that a scenario adds or restores, or whose weight it raises, takes its "
+     "share over so long, by wlc, sed, nq, twos, lblc and lblcr; connections should be "
+     "shorter (default: at once, as IPVS; 24h at most). liblocus' alone.",
+     0, 0, NULL},
+    {"slow-start-exponent", 0, OPTION_NUMBER, AT(slow_start_exponent), "N",
+     "Its share grows with that power of the time: 1 (default) evenly, up to 8, late.",
+     1, 8, NULL},
+    {"slow-start-floor", 0, OPTION_NUMBER, AT(slow_start_floor), "PERCENT",
+     "The part of its share that it has at once (default 10).", 1, 100, NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of the table.", 0, 0,
      NULL},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "CSV instead of the table.", 0, 0, NULL},
@@ -274,7 +285,30 @@ static int try_policies(struct replay *replay)
     return EXIT_OK;
 }
 
-static void change_rules(struct replay *replay)
+static int set_slow_start(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+    struct locus_rules *rules = &replay->rules;
+
+    if (args->slow_start_ns == 0 &&
+        (args->slow_start_exponent != 0 || args->slow_start_floor != 0)) {
+        return usage_error("replay", "--slow-start-%s: there is no --slow-start",
+                           args->slow_start_exponent != 0 ? "exponent" : "floor");
+    }
+    if (args->slow_start_ns > SLOW_START_MAX_H * UINT64_C(3600000000000)) {
+        return usage_error("replay", "--slow-start: at most %dh", SLOW_START_MAX_H);
+    }
+    rules->slow_start_ns = args->slow_start_ns;
+    if (args->slow_start_exponent != 0) {
+        rules->slow_start_exponent = (uint32_t)args->slow_start_exponent;
+    }
+    if (args->slow_start_floor != 0) {
+        rules->slow_start_floor_percent = (uint32_t)args->slow_start_floor;
+    }
+    return EXIT_OK;
+}
+
+static int change_rules(struct replay *replay)
 {
     const struct replay_args *args = &replay->args;
 
@@ -285,6 +319,7 @@ static void change_rules(struct replay *replay)
         replay->rules.leak_entries = false;
     }
     replay->setup.rules = &replay->rules;
+    return set_slow_start(replay);
 }
 
 static void set_capacities(struct replay *replay)
@@ -324,7 +359,7 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
         status = scenario_read("replay", args->scenario, &replay->setup.servers);
     }
     if (status == EXIT_OK) {
-        change_rules(replay);
+        status = change_rules(replay);
         set_capacities(replay);
     }
     return status;

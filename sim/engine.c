@@ -360,6 +360,7 @@ static int run_event(struct engine *e, const struct server_event *event)
 static int run_events(struct engine *e)
 {
     const struct server_list *list = e->config.servers;
+    uint64_t now_ns = e->event_ns;
     int status = LOCUS_OK;
 
     sample_map(e);
@@ -375,6 +376,9 @@ static int run_events(struct engine *e)
     e->event_ns =
         e->event < list->event_count ? list->events[e->event].at_ns : LOCUS_NEVER;
     e->tick_ns = locus_tick_due(e->svc);
+    if (e->tick_ns < now_ns) {
+        e->tick_ns = now_ns; /* at once; the service may not know yet how late it is */
+    }
     return status;
 }
 
@@ -658,7 +662,9 @@ static int make_servers(struct engine *e)
     }
     for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
         if (!list->items[i].later) {
+            e->specs[i].warm = true; /* it serves already when the replay begins */
             status = bring_in(e, i, 0);
+            e->specs[i].warm = false;
         }
     }
     return status;

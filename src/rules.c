@@ -28,6 +28,8 @@ static const struct named_rules table[] = {
             .set_decay_ns = UINT64_MAX,
             .trash_ns = 60 * SECOND_NS,
             .trash_idle_ns = 120 * SECOND_NS,
+            .slow_start_exponent = 1,
+            .slow_start_floor_percent = 10,
         },
     },
     {
@@ -47,6 +49,8 @@ static const struct named_rules table[] = {
             .set_decay_ns = UINT64_MAX,
             .trash_ns = 60 * SECOND_NS,
             .trash_idle_ns = 120 * SECOND_NS,
+            .slow_start_exponent = 1,
+            .slow_start_floor_percent = 10,
         },
     },
     {
@@ -67,6 +71,8 @@ static const struct named_rules table[] = {
             .purge_removed = true,
             .trash_ns = 60 * SECOND_NS,
             .trash_idle_ns = 120 * SECOND_NS,
+            .slow_start_exponent = 1,
+            .slow_start_floor_percent = 10,
         },
     },
     {
@@ -90,6 +96,8 @@ static const struct named_rules table[] = {
             .purge_removed = true,
             .trash_ns = 60 * SECOND_NS,
             .trash_idle_ns = 120 * SECOND_NS,
+            .slow_start_exponent = 1,
+            .slow_start_floor_percent = 10,
         },
     },
 };

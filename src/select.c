@@ -8,6 +8,8 @@
  */
 #include "select.h"
 
+#include "slowstart.h"
+
 /* a * b < c * d. narrow: no such product exceeds 64 bits. */
 static inline bool is_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d, bool narrow)
 {
@@ -227,9 +229,9 @@ void locus_select_reset(struct locus_service *svc)
     uint64_t most =
         rule->per_active > rule->per_inactive ? rule->per_active : rule->per_inactive;
 
-    /* cost <= base + most * (2^31 - 1), and divisors are at most weight_max. */
+    /* cost <= base + most * (2^31 - 1). */
     uint64_t cost_max = rule->base + most * INT32_MAX;
-    svc->narrow = svc->weight_max <= UINT64_MAX / cost_max;
+    svc->narrow = share_divisor_max(svc) <= UINT64_MAX / cost_max;
     svc->indexed = svc->slots > SELECT_SCAN;
     for (uint32_t i = 0; svc->indexed && i < svc->slots; i += SELECT_FAN) {
         select_changed(svc, i);

@@ -5,6 +5,7 @@
  */
 #include "counters.h"
 #include "select.h"
+#include "slowstart.h"
 
 /* An allocation that fails leaves the table as it was; the add then finds out. */
 #undef uthash_malloc
@@ -51,13 +52,14 @@ static void list_remove(struct locus_service *svc, struct server_list *list,
 
 /* ---- what is derived ---- */
 
-static uint32_t half_of(const struct locus_service *svc, const struct server *s)
+static uint32_t half_of(const struct locus_service *svc, uint32_t slot)
 {
+    const struct server *s = &svc->servers[slot];
     bool counted = s->state == SERVER_IN_SERVICE &&
                    (!svc->rules.spill_eligible_only || s->load.divisor != 0);
-    uint32_t capacity = server_capacity(svc, s);
+    uint32_t capacity = counted ? share_capacity(svc, slot) : 0;
 
-    return counted ? capacity / 2 + capacity % 2 : 0;
+    return capacity / 2 + capacity % 2;
 }
 
 void locus_server_refresh(struct locus_service *svc, uint32_t slot)
@@ -70,12 +72,14 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
         s->overloaded = upper > 0 && server_total(s) >= upper;
     }
     bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
-    s->load.divisor = !usable ? 0 : svc->load_rule.weighted ? s->weight : 1;
+    s->load.divisor = !usable                   ? 0
+                      : svc->load_rule.weighted ? share_divisor(svc, slot)
+                                                : 1;
     s->load.cost = svc->load_rule.base +
                    (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
                    (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
     s->limit = usable ? (int32_t)server_capacity(svc, s) : -1;
-    s->half = half_of(svc, s);
+    s->half = half_of(svc, slot);
     s->watched_from = svc->indexed || upper != 0 ? 0 : INT32_MAX;
     svc->under_half += (uint32_t)(s->spill_load < s->half) - (uint32_t)was_under;
     select_changed(svc, slot);
@@ -372,6 +376,7 @@ static void set_weight(struct locus_service *svc, uint32_t slot, uint32_t weight
     svc->servers[slot].weight = weight;
     if (weight > svc->weight_max) {
         svc->weight_max = weight;
+        locus_slowstart_fit(svc);
         locus_select_reset(svc);
     }
 }
@@ -380,6 +385,7 @@ static void configure(struct locus_service *svc, uint32_t slot,
                       const struct locus_server_config *config)
 {
     set_weight(svc, slot, config->weight, config->capacity);
+    locus_slowstart_weighted(svc, slot, config->warm);
     threshold_edited(svc, slot, config->upper_threshold, config->lower_threshold);
     locus_server_refresh(svc, slot);
 }
@@ -488,6 +494,7 @@ int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now
     struct identity *identity = svc->identities[server];
     list_remove(svc, &svc->list, server);
     svc->servers[server].state = SERVER_IN_TRASH;
+    locus_slowstart_removed(svc, server);
     locus_server_refresh(svc, server);
     notify(svc, server, SERVER_REMOVED);
     if (svc->trash.count == 0) {
@@ -640,6 +647,7 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
         .upper_threshold = identity->upper,
         .lower_threshold = identity->lower,
         .capacity = identity->capacity,
+        .weight_256ths = identity->ramp.share,
         .active = s->conns[LOCUS_ACTIVE],
         .inactive = s->conns[LOCUS_INACTIVE],
         .overloaded = s->overloaded,

@@ -5,12 +5,14 @@
  */
 #include "counters.h"
 #include "locality.h"
+#include "slowstart.h"
 
 #include <stdlib.h>
 
 #define TICK_NS_DEFAULT 1000000u
 #define EXPIRATION_NS_DEFAULT (24 * 3600 * INT64_C(1000000000))
 #define EXPIRATION_NS_MAX (INT64_C(1) << 62)
+#define SLOW_START_NS_MAX (24 * 3600 * UINT64_C(1000000000))
 #define NEAR_BYTES (1 << 20) /* a map that the second cache holds: nothing to fetch */
 
 /* ---- memory ---- */
@@ -152,6 +154,15 @@ const char *locus_service_scheduler(const struct locus_service *svc, uint32_t *f
 
 /* ---- services ---- */
 
+static bool slow_start_in_range(const struct locus_rules *rules)
+{
+    return rules->slow_start_ns == 0 ||
+           (rules->slow_start_ns <= SLOW_START_NS_MAX &&
+            rules->slow_start_exponent >= 1 && rules->slow_start_exponent <= 8 &&
+            rules->slow_start_floor_percent >= 1 &&
+            rules->slow_start_floor_percent <= 100);
+}
+
 static int check_config(const struct locus_service_config *config,
                         const struct locus_rules *rules)
 {
@@ -167,7 +178,8 @@ static int check_config(const struct locus_service_config *config,
         rules->gc_full_every < 1 || config->max_entries > 1u << 27 ||
         config->expected_entries > 1u << 27 ||
         (config->map_load_percent != 0 &&
-         (config->map_load_percent < 20 || config->map_load_percent > 85))) {
+         (config->map_load_percent < 20 || config->map_load_percent > 85)) ||
+        !slow_start_in_range(rules)) {
         return LOCUS_ERANGE;
     }
     return LOCUS_OK;
@@ -198,6 +210,7 @@ static void configure(struct locus_service *svc,
     svc->spills_by[LOCUS_ACTIVE] = true;
     svc->spills_by[LOCUS_INACTIVE] = svc->rules.spill_counts_total;
     svc->trash_timer.due = LOCUS_NEVER;
+    locus_slowstart_init(svc);
     svc->flags = config->scheduler_flags;
 }
 
@@ -422,12 +435,15 @@ size_t locus_connect_batch(struct locus_service *svc,
 
 static bool at_work(const struct locus_service *svc)
 {
-    return svc->trash_running ||
+    return svc->trash_running || svc->slow.running ||
            (svc->locality != NULL && svc->locality->job != JOB_NONE);
 }
 
 static size_t work(struct locus_service *svc, size_t budget)
 {
+    if (svc->slow.running) {
+        return locus_slowstart_run(svc, budget);
+    }
     return svc->trash_running ? locus_trash_run(svc, budget)
                               : locus_locality_run(svc, budget);
 }
@@ -442,6 +458,9 @@ static const struct timer *next_timer(const struct locus_service *svc)
 {
     const struct timer *next = &svc->trash_timer;
 
+    if (fires_before(&svc->slow.timer, next)) {
+        next = &svc->slow.timer;
+    }
     if (svc->locality != NULL && fires_before(&svc->locality->gc, next)) {
         next = &svc->locality->gc;
     }
@@ -467,6 +486,8 @@ static bool begin_work(struct locus_service *svc)
         return false;
     } else if (next == &svc->trash_timer) {
         begin_trash(svc);
+    } else if (next == &svc->slow.timer) {
+        locus_slowstart_begin(svc);
     } else {
         locus_locality_collect(svc);
     }

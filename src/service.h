@@ -6,6 +6,7 @@
  *   server.c    servers, list, trash, counters, thresholds; calls server_event
  *   service.c   everything at create and destroy; the scheduler's life; picks; ticks
  *   select.c    the selection index
+ *   slowstart.c servers' ramps, svc->slow
  *   sched/      its own state behind svc->state, and destinations (refs) through
  *               locality.c or server_ref()
  */
@@ -38,10 +39,13 @@ struct load {
 /*
  * What picks and connection events touch of a server: one cache line. Invariants:
  *   load.divisor > 0  <=>  in service, weight > 0 and not overloaded
+ *   load.divisor, where weights count = weight or, with slow start, the share that is in
+ *   force (see slowstart.h)
  *   load.cost = base + per_active * active + per_inactive * inactive
  *   spill_load = active, with rules->spill_counts_total inactive too
  *   limit = capacity if load.divisor > 0, else -1: what spill_load must exceed to spill
- *   half = ceil(capacity / 2), or 0 if the server is not to be counted in svc->under_half;
+ *   half = ceil(capacity / 2), with slow start that of the part of the capacity which the
+ *   share is of the weight; or 0 if the server is not to be counted in svc->under_half;
  *   svc->under_half = servers with spill_load < half
  *   watched_from = 0 with thresholds or a selection index, else INT32_MAX
  */
@@ -56,6 +60,16 @@ struct server {
     uint32_t next;         /* in svc->list or svc->trash */
     uint8_t state;         /* enum server_state */
     bool overloaded;
+};
+
+/* How much of its weight counts; shares are in 1/256 of weight 1. */
+struct ramp {
+    uint64_t share; /* in force; all of the weight but for slow start */
+    uint64_t from,
+        to;         /* while it grows: where it began, and will have come to in time */
+    uint64_t begun; /* tick; LOCUS_NEVER: as of the next look at it */
+    uint32_t prev, next; /* of those that grow */
+    bool growing;
 };
 
 /* The rest of a server. Allocated one by one: uthash keeps pointers to it. */
@@ -74,6 +88,7 @@ struct identity {
     uint32_t upper, lower; /* thresholds as configured; upper 0: none */
     uint32_t capacity;     /* as configured; 0: the weight */
     uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
+    struct ramp ramp;
 };
 
 /* A list of slots, linked through next and prev; its ends are LOCUS_NO_SERVER. */
@@ -86,6 +101,16 @@ struct server_list {
 struct timer {
     uint64_t due; /* LOCUS_NEVER: not armed */
     uint64_t order;
+};
+
+struct slow_start {
+    uint64_t window; /* ticks; 0: off */
+    unsigned shift;  /* from shares to divisors */
+    uint32_t head;   /* the servers that grow */
+    struct timer timer;
+    bool running;    /* a look through them is under way */
+    uint32_t cursor; /* the next server it looks at */
+    uint64_t now;    /* the tick at which it began */
 };
 
 struct locality;
@@ -114,7 +139,7 @@ struct locus_service {
     struct identity *by_address;
     uint64_t next_rank;
     uint32_t weight_max; /* no server ever had a higher weight */
-    uint32_t under_half; /* servers with 2 * spill load < capacity */
+    uint32_t under_half; /* servers with spill load < half */
 
     struct load_index *index; /* the selection index, see select.c */
     bool indexed;             /* enough servers for it */
@@ -134,6 +159,7 @@ struct locus_service {
     bool trash_running;    /* a look through the trash is under way */
     uint32_t trash_cursor; /* the next server it looks at */
     uint64_t trash_now;    /* the tick at which it began */
+    struct slow_start slow;
 
     uint64_t easy_hits; /* picks and hits that are not in stats */
     struct locus_service_stats

@@ -3,7 +3,8 @@
  * twos: two random servers, drawn by weight, the better of them (M. Mitzenmacher, "The power
  * of two choices in randomized load balancing", 2001).
  *
- * T is the sum of the available weights; r1 and r2 are drawn from 0..T, both included, and
+ * T is the sum of the available weights (with slow start, of shares); r1 and r2 are drawn from
+ * 0..T, both included, and
  * walked down the list; the choice is where the rest reaches 0 or less, so that the first
  * server has one chance more than its weight. The second choice wins if its load is lower.
  */
@@ -18,7 +19,7 @@ static uint64_t draw(struct locus_service *svc, uint64_t limit)
     if (limit <= UINT32_MAX) {
         return high * limit >> 32;
     }
-    /* limit < 2^56 (2^24 servers of 2^31): the product is split so as not to overflow. */
+    /* limit <= 2^56 (2^24 servers of 2^32): the product is split so as not to overflow. */
     return (high * (limit >> 32)) + (high * (limit & UINT32_MAX) >> 32);
 }
 

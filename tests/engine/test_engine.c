@@ -14,10 +14,12 @@
 static struct server_list servers;
 static struct plan plan;
 static struct arrival_batch batch;
+static struct locus_rules rules;
 
 static void make_servers(uint32_t count, uint32_t weight)
 {
     memset(&servers, 0, sizeof(servers));
+    rules = *locus_rules_find("kernel");
     for (uint32_t i = 0; i < count; i++) {
         struct server_spec spec = {
             .address = {.family = LOCUS_IPV4,
@@ -45,6 +47,7 @@ static struct engine *begin(const char *policy_text)
     struct engine *engine;
     struct engine_config config = {
         .policy = &policy,
+        .rules = &rules,
         .family = LOCUS_IPV4,
         .servers = &servers,
         .tcpfin_ns = 120 * SECOND,
@@ -181,6 +184,63 @@ START_TEST(events_take_effect_at_their_time)
     recorder_server_figures(engine_recorder(engine), 1, s);
     ck_assert_uint_eq(s[0].connections, 0);
     ck_assert_uint_eq(f.connections, 30);
+    done(engine);
+}
+END_TEST
+
+/* Of 22 connections at once to two servers of the same weight: 2 where a tenth counts. */
+START_TEST(who_comes_meanwhile_starts_slowly_from_its_event_on)
+{
+    struct server_figures s[2];
+    bool raised = _i == 0;
+
+    make_servers(2, raised ? 0 : 10);
+    servers.items[0].weight = 10;
+    servers.items[1].later = !raised;
+    add_event(3600 * SECOND, raised ? EVENT_WEIGHT : EVENT_ADD, 1, 10);
+    rules.slow_start_ns = 100 * SECOND;
+    struct engine *engine = begin("wlc");
+    /* Nothing happens for an hour, so that the service hears of no time. */
+    for (uint64_t i = 0; i < 22; i++) {
+        arrive(engine, make_arrival(3600 * SECOND + i, 200 * SECOND, (uint32_t)i));
+    }
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[1].connections, 2);
+    /* A tenth and nine tenths of a half: 55 % of what the other one has. */
+    for (uint64_t i = 0; i < 9; i++) {
+        arrive(engine, make_arrival(3650 * SECOND + i, 200 * SECOND, (uint32_t)i));
+    }
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 20);
+    ck_assert_uint_eq(s[1].connections, 11);
+    end(engine);
+    done(engine);
+}
+END_TEST
+
+START_TEST(who_serves_from_the_beginning_has_its_share)
+{
+    struct server_figures s[2];
+
+    make_servers(2, 1);
+    servers.items[1].weight = 2;
+    rules.slow_start_ns = 3600 * SECOND;
+    add_event(SECOND, EVENT_FAIL, 0, 0);
+    add_event(2 * SECOND, EVENT_RESTORE, 0, 0);
+    struct engine *engine = begin("wlc");
+    for (uint32_t i = 0; i < 30; i++) {
+        arrive(engine, make_arrival(i, 100 * SECOND, i));
+    }
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 10);
+    ck_assert_uint_eq(s[1].connections, 20);
+    /* Who failed and comes back has not: it is above a tenth of its share already. */
+    for (uint32_t i = 0; i < 30; i++) {
+        arrive(engine, make_arrival(3 * SECOND + i, 100 * SECOND, i));
+    }
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    ck_assert_uint_eq(s[0].connections, 10);
+    end(engine);
     done(engine);
 }
 END_TEST
@@ -575,6 +635,9 @@ int main(void)
     tcase_add_test(tcase, a_udp_flow_counts_until_its_time_out_after_the_last_packet);
     tcase_add_test(tcase, departures_come_before_arrivals_of_the_same_time);
     tcase_add_test(tcase, events_take_effect_at_their_time);
+    tcase_add_loop_test(tcase, who_comes_meanwhile_starts_slowly_from_its_event_on, 0,
+                        2);
+    tcase_add_test(tcase, who_serves_from_the_beginning_has_its_share);
     tcase_add_test(tcase, a_failed_server_comes_back_cold);
     tcase_add_test(tcase, a_server_that_comes_later_gets_nothing_before);
     tcase_add_test(tcase, adding_who_is_in_service_changes_nothing);

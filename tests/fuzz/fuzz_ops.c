@@ -36,6 +36,8 @@ static struct op op_from(const uint8_t *bytes)
         op.n = duration(bytes[5], bytes[6]);
     } else if (op.kind == OP_EXPIRE) {
         op.n = duration(bytes[5], bytes[6]) - 2;
+    } else if (op.kind == OP_ADD || op.kind == OP_EDIT) {
+        op.a |= (uint32_t)(bytes[6] & 128) << 24; /* warm */
     }
     return op;
 }
@@ -51,6 +53,11 @@ static struct pair_config config_from(const uint8_t *head, struct locus_rules *r
     rules->evict = head[2] & 64 && !rules->leak_entries;
     if (head[2] & 16) {
         rules->set_decay_ns = UINT64_C(5000000000);
+    }
+    if (head[2] & 128) {
+        rules->slow_start_ns = UINT64_C(30000000000);
+        rules->slow_start_exponent = 1 + head[7] % 8;
+        rules->slow_start_floor_percent = 1 + head[7] % 100;
     }
     return (struct pair_config){
         .addresses = 1 + head[3] % 100,

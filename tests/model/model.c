@@ -38,6 +38,8 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
         .trim_on_every_hit = true,
         .lastuse_on_failure = true,
         .set_decay = MODEL_NEVER,
+        .slow_start_exponent = 1,
+        .slow_start_floor_percent = 10,
         .trash_interval = 60 * hz,
         .trash_idle = 120 * hz,
     };
@@ -121,10 +123,23 @@ bool model_usable(const struct model *m, uint32_t server)
     return s->listed && s->weight > 0 && !s->overloaded;
 }
 
+int64_t model_divisor(const struct model *m, uint32_t server)
+{
+    if (m->rules.slow_start == 0) {
+        return m->servers[server].weight;
+    }
+    int64_t unit = 1;
+    while (m->weight_max * 256 / unit > UINT32_MAX) {
+        unit *= 2;
+    }
+    int64_t divisor = m->servers[server].share / unit;
+    return divisor > 1 ? divisor : 1;
+}
+
 bool model_less(const struct model *m, uint32_t a, uint32_t b, enum model_cost kind)
 {
-    model_wide left = (model_wide)model_cost(m, a, kind) * m->servers[b].weight;
-    model_wide right = (model_wide)model_cost(m, b, kind) * m->servers[a].weight;
+    model_wide left = (model_wide)model_cost(m, a, kind) * model_divisor(m, b);
+    model_wide right = (model_wide)model_cost(m, b, kind) * model_divisor(m, a);
     return left < right;
 }
 
@@ -351,9 +366,93 @@ static void run_gc(struct model *m)
     arm_gc(m);
 }
 
+/* ---- slow start ------------------------------------------------------------------ */
+
+/* How much of its increase a server has, in 65,536ths, each step rounded down. */
+static int64_t part_grown(const struct model *m, int64_t age)
+{
+    int64_t floor = 65536 * m->rules.slow_start_floor_percent / 100;
+    int64_t time = (int64_t)((model_wide)age * 65536 / m->rules.slow_start);
+    int64_t power = 65536;
+    for (int64_t i = 0; i < m->rules.slow_start_exponent; i++) {
+        power = power * time / 65536;
+    }
+    return floor + (65536 - floor) * power / 65536;
+}
+
+/* The same of its share, rounded up. */
+static int64_t share_at(const struct model *m, const struct model_server *s,
+                        int64_t age)
+{
+    int64_t increase = s->share_to - s->share_from;
+    return s->share_from + (increase * part_grown(m, age) + 65535) / 65536;
+}
+
+static bool any_grows(const struct model *m)
+{
+    for (size_t i = 0; i < m->slots; i++) {
+        if (m->servers[i].grows) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void run_slow_start(struct model *m)
+{
+    for (size_t i = 0; i < m->slots; i++) {
+        struct model_server *s = &m->servers[i];
+        if (!s->grows) {
+            continue;
+        }
+        if (s->grows_since == MODEL_NEVER) {
+            s->grows_since = m->now;
+        }
+        int64_t age = m->now - s->grows_since;
+        s->share = s->weight * 256;
+        s->grows = age < m->rules.slow_start && share_at(m, s, age) < s->share;
+        if (s->grows) {
+            s->share = share_at(m, s, age);
+        }
+    }
+    m->slow_start_due =
+        any_grows(m) ? fires_at(m, m->rules.slow_start_step) : MODEL_NEVER;
+}
+
+static void stop_growing(struct model *m, struct model_server *s, int64_t share)
+{
+    s->share = share;
+    s->grows = false;
+    if (!any_grows(m)) {
+        m->slow_start_due = MODEL_NEVER;
+    }
+}
+
+/* After a server has got its weight. */
+static void start_slowly(struct model *m, struct model_server *s, bool warm)
+{
+    int64_t goal = s->weight * 256;
+    m->weight_max = s->weight > m->weight_max ? s->weight : m->weight_max;
+    if (m->rules.slow_start == 0 || warm || s->share >= goal) {
+        stop_growing(m, s, goal);
+    } else if (!s->grows || goal > s->share_to) {
+        if (!any_grows(m)) {
+            m->slow_start_due = m->now;
+        }
+        s->grows = true;
+        s->grows_since = MODEL_NEVER;
+        s->share_from = s->share;
+        s->share_to = goal;
+        s->share = share_at(m, s, 0);
+    }
+}
+
+/* ---- what is due ----------------------------------------------------------------- */
+
 int64_t model_due(const struct model *m)
 {
-    return m->gc_due < m->trash_due ? m->gc_due : m->trash_due;
+    int64_t due = m->gc_due < m->trash_due ? m->gc_due : m->trash_due;
+    return due < m->slow_start_due ? due : m->slow_start_due;
 }
 
 static bool gc_is_next(const struct model *m)
@@ -375,7 +474,9 @@ void model_advance(struct model *m, int64_t now)
 {
     while (model_due(m) <= now) {
         model_set_clock(m, model_due(m));
-        if (gc_is_next(m)) {
+        if (m->slow_start_due <= m->now) {
+            run_slow_start(m);
+        } else if (gc_is_next(m)) {
             run_gc(m);
         } else {
             run_trash(m);
@@ -389,6 +490,9 @@ void model_tick_late(struct model *m)
     bool gc = m->gc_due <= m->now;
     bool trash = m->trash_due <= m->now;
     bool gc_first = gc_is_next(m);
+    if (m->slow_start_due <= m->now) {
+        run_slow_start(m);
+    }
     if (gc && gc_first) {
         run_gc(m);
     }
@@ -412,6 +516,7 @@ struct model *model_create(const struct model_rules *rules, int64_t now, uint64_
     m->dice = seed;
     m->gc_due = MODEL_NEVER;
     m->trash_due = MODEL_NEVER;
+    m->slow_start_due = MODEL_NEVER;
     return m;
 }
 
@@ -516,6 +621,7 @@ enum model_status model_add(struct model *m, const struct model_server *wanted,
     s->weight = wanted->weight;
     s->last_weight = wanted->weight;
     s->capacity = wanted->capacity;
+    start_slowly(m, s, wanted->warm);
     threshold_edit(m, s, wanted->upper, wanted->lower);
     push_front(m->list, &m->listed, id);
     model_simple_event(m, MODEL_ADDED, id, 0);
@@ -539,6 +645,7 @@ enum model_status model_edit(struct model *m, uint32_t server, int64_t weight,
         return status;
     }
     set_weight(&m->servers[server], weight);
+    start_slowly(m, &m->servers[server], false);
     threshold_edit(m, &m->servers[server], upper, lower);
     model_simple_event(m, MODEL_EDITED, server, 0);
     return MODEL_OK;
@@ -549,6 +656,11 @@ void model_set_capacity(struct model *m, uint32_t server, int64_t capacity)
     m->servers[server].capacity = capacity;
 }
 
+void model_set_warm(struct model *m, uint32_t server)
+{
+    start_slowly(m, &m->servers[server], true);
+}
+
 enum model_status model_remove(struct model *m, uint32_t server)
 {
     if (!in_service(m, server)) {
@@ -556,6 +668,7 @@ enum model_status model_remove(struct model *m, uint32_t server)
     }
     m->servers[server].listed = false;
     m->servers[server].idle_start = 0;
+    stop_growing(m, &m->servers[server], 0);
     size_t place = take_out(m->list, &m->listed, server);
     if (m->trashed == 0) {
         arm_trash(m);

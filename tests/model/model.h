@@ -43,6 +43,9 @@ struct model_rules {
     bool lastuse_on_failure;
     int64_t set_decay; /* MODEL_NEVER: the expiration */
     enum model_no_server no_server;
+    int64_t slow_start; /* the window; 0: off */
+    int64_t slow_start_step;
+    int64_t slow_start_exponent, slow_start_floor_percent;
     bool purge_removed;
     int64_t trash_interval, trash_idle;
     bool timer_wheel;
@@ -83,6 +86,11 @@ struct model_server {
     bool overloaded;
     int64_t idle_start; /* 0: not seen idle in the trash yet */
     uint32_t tag;       /* the caller's own */
+    bool warm;          /* its weight counts at once */
+    /* The weight in force, in 1/256, and its way from one to another. */
+    int64_t share, share_from, share_to;
+    int64_t grows_since; /* MODEL_NEVER: nobody has looked yet */
+    bool grows;
 };
 
 struct model_dest {
@@ -148,6 +156,8 @@ struct model {
 
     int64_t gc_due, trash_due; /* MODEL_NEVER: not armed */
     bool gc_armed_later;       /* both due at once: the one armed first runs first */
+    int64_t slow_start_due;
+    int64_t weight_max; /* ever */
 
     uint32_t rr_last;
     uint32_t wrr_current;
@@ -188,6 +198,8 @@ enum model_status model_edit(struct model *m, uint32_t server, int64_t weight,
                              int64_t upper, int64_t lower);
 /* An edit changes the capacity as well, a new weight alone does not. */
 void model_set_capacity(struct model *m, uint32_t server, int64_t capacity);
+/* What an edit that calls the server warm does besides. */
+void model_set_warm(struct model *m, uint32_t server);
 enum model_status model_remove(struct model *m, uint32_t server);
 /* What still refers to a server besides its connections. */
 size_t model_references(const struct model *m, uint32_t server);

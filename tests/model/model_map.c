@@ -87,6 +87,16 @@ static void set_remove(struct model_dest *dest, uint32_t server)
     dest->size = kept;
 }
 
+/* By the weights as configured. */
+static bool overhead_less(const struct model *m, uint32_t a, uint32_t b)
+{
+    model_wide left =
+        (model_wide)model_cost(m, a, MODEL_COST_OVERHEAD) * m->servers[b].weight;
+    model_wide right =
+        (model_wide)model_cost(m, b, MODEL_COST_OVERHEAD) * m->servers[a].weight;
+    return left < right;
+}
+
 /* The member with the highest load; neither presence nor the threshold flag counts. */
 static uint32_t set_most(const struct model *m, const struct model_dest *dest)
 {
@@ -94,7 +104,7 @@ static uint32_t set_most(const struct model *m, const struct model_dest *dest)
     for (size_t i = 0; i < dest->size; i++) {
         uint32_t id = dest->members[m->rules.oldest_first ? dest->size - 1 - i : i];
         if (m->servers[id].weight > 0 &&
-            (most == MODEL_NONE || model_less(m, most, id, MODEL_COST_OVERHEAD))) {
+            (most == MODEL_NONE || overhead_less(m, most, id))) {
             most = id;
         }
     }
@@ -135,6 +145,18 @@ static int64_t capacity_of(const struct model_server *s)
     return s->weight > 0 && s->capacity > 0 ? s->capacity : s->weight;
 }
 
+/* Of that, what a server that starts slowly offers others to spill to: its share of its
+ * weight in 65,536ths, then that of its capacity, both rounded to the nearest. */
+static int64_t offered_by(const struct model *m, const struct model_server *s)
+{
+    if (m->rules.slow_start == 0 || s->weight == 0) {
+        return capacity_of(s);
+    }
+    int64_t part = (s->share * 256 + s->weight / 2) / s->weight;
+    int64_t offered = (capacity_of(s) * part + 32768) / 65536;
+    return offered > 0 ? offered : 1;
+}
+
 static bool should_spill(const struct model *m, uint32_t server)
 {
     if (spill_count(m, server) <= capacity_of(&m->servers[server])) {
@@ -145,7 +167,7 @@ static bool should_spill(const struct model *m, uint32_t server)
         if (m->rules.spill_eligible_only && !model_usable(m, other)) {
             continue;
         }
-        if (2 * spill_count(m, other) < capacity_of(&m->servers[other])) {
+        if (2 * spill_count(m, other) < offered_by(m, &m->servers[other])) {
             return true;
         }
     }

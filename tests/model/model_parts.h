@@ -15,7 +15,9 @@ enum model_cost {
 int64_t model_cost(const struct model *m, uint32_t server, enum model_cost kind);
 /* In service, weight > 0, not overloaded. */
 bool model_usable(const struct model *m, uint32_t server);
-/* Whether a's cost / weight is strictly below b's; both weights are positive. */
+/* What stands for the weight where loads are compared; positive if the weight is. */
+int64_t model_divisor(const struct model *m, uint32_t server);
+/* Whether a's cost / divisor is strictly below b's; both weights are positive. */
 bool model_less(const struct model *m, uint32_t a, uint32_t b, enum model_cost kind);
 /* The least loaded usable one of ids (newest first), MODEL_NONE if there is none. */
 uint32_t model_least(const struct model *m, const uint32_t *ids, size_t count,

@@ -144,7 +144,7 @@ static uint32_t twos_choice(const struct model *m, int64_t rest)
         if (!model_usable(m, m->list[i])) {
             continue;
         }
-        rest -= m->servers[m->list[i]].weight;
+        rest -= model_divisor(m, m->list[i]);
         if (rest <= 0) {
             return m->list[i];
         }
@@ -157,7 +157,7 @@ static uint32_t pick_twos(struct model *m)
     int64_t sum = 0;
     for (size_t i = 0; i < m->listed; i++) {
         if (model_usable(m, m->list[i])) {
-            sum += m->servers[m->list[i]].weight;
+            sum += model_divisor(m, m->list[i]);
         }
     }
     if (sum == 0) {

@@ -251,10 +251,63 @@ static const struct profile profiles[] = {
                 [OP_REMOVE] = 1,
                 [OP_TIME] = 1},
     },
+    {
+        .name = "newcomers start slowly, a few at a time",
+        .schedulers = SHARE_SCHEDULERS,
+        .steps = 6000,
+        .check_every = 50,
+        .addresses = 12,
+        .begin_with = 4,
+        .destinations = 30,
+        .threshold_percent = 20,
+        .capacity_percent = 30,
+        .slow_start = true,
+        .mix = {[OP_CONNECT] = 40,
+                [OP_BATCH] = 4,
+                [OP_MOVE] = 8,
+                [OP_CLOSE] = 40,
+                [OP_ADD] = 5,
+                [OP_EDIT] = 5,
+                [OP_WEIGHT] = 6,
+                [OP_REMOVE] = 4,
+                [OP_COUNTS] = 1,
+                [OP_TIME] = 20,
+                [OP_LATE] = 2,
+                [OP_BACK] = 2,
+                [OP_SCHED] = 1,
+                [OP_WHEEL] = 1},
+    },
+    {
+        .name = "hundreds start slowly, with weights up to 2^31 - 1",
+        .schedulers = SHARE_SCHEDULERS,
+        .steps = 3000,
+        .check_every = 100,
+        .addresses = 500,
+        .begin_with = 300,
+        .destinations = 500,
+        .weights = HUGE_WEIGHTS,
+        .threshold_percent = 5,
+        .capacity_percent = 30,
+        .slow_start = true,
+        .mix = {[OP_CONNECT] = 40,
+                [OP_BATCH] = 4,
+                [OP_CLOSE] = 30,
+                [OP_ADD] = 8,
+                [OP_EDIT] = 4,
+                [OP_WEIGHT] = 10,
+                [OP_REMOVE] = 6,
+                [OP_COUNTS] = 8,
+                [OP_TIME] = 15,
+                [OP_LATE] = 2},
+    },
 };
 
 static const enum model_scheduler least_schedulers[] = {
     MODEL_LC, MODEL_WLC, MODEL_SED, MODEL_NQ, MODEL_LBLC, MODEL_LBLCR};
+
+static const enum model_scheduler share_schedulers[] = {
+    MODEL_WLC,  MODEL_SED,   MODEL_NQ, MODEL_TWOS,
+    MODEL_LBLC, MODEL_LBLCR, MODEL_LC, MODEL_WRR};
 
 struct run {
     const struct profile *profile;
@@ -321,6 +374,16 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
     };
 }
 
+static void start_slowly(uint64_t *random, struct locus_rules *rules, uint64_t tick_ns)
+{
+    static const uint32_t windows[] = {1, 50, 1000, 7000, 1000000};
+    static const uint32_t floors[] = {1, 10, 50, 100};
+    rules->slow_start_ns =
+        stream_one_of(random, windows, 5) * tick_ns - random_below(random, 2);
+    rules->slow_start_exponent = 1 + random_below(random, 8);
+    rules->slow_start_floor_percent = stream_one_of(random, floors, 4);
+}
+
 /* The clock begins at 0, anywhere, or a little before its ticks leave 32 bits. */
 static uint64_t random_start_ns(uint64_t *random, uint64_t tick_ns)
 {
@@ -348,6 +411,9 @@ static struct pair *begin(const struct run *run, uint64_t *random, uint32_t *hz)
         rules.timer_wheel = random_percent(random, 30);
     }
     rules.evict = (rules.evict || profile->evict) && !rules.leak_entries;
+    if (profile->slow_start) {
+        start_slowly(random, &rules, 1000000000 / *hz);
+    }
     struct pair_config config = {
         .addresses = profile->addresses,
         .destinations = profile->destinations,
@@ -469,6 +535,11 @@ static void add_runs(const struct profile *profile, unsigned rules)
     if (profile->schedulers == MAP_SCHEDULERS) {
         add_run(profile, rules, MODEL_LBLC);
         add_run(profile, rules, MODEL_LBLCR);
+    } else if (profile->schedulers == SHARE_SCHEDULERS) {
+        for (size_t i = 0; i < sizeof(share_schedulers) / sizeof(share_schedulers[0]);
+             i++) {
+            add_run(profile, rules, share_schedulers[i]);
+        }
     } else if (profile->schedulers == LEAST_SCHEDULERS) {
         for (size_t i = 0; i < sizeof(least_schedulers) / sizeof(least_schedulers[0]);
              i++) {

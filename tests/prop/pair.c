@@ -98,6 +98,17 @@ struct locus_address pair_address(const struct pair *p, uint32_t index)
     return address;
 }
 
+static int64_t at_least_one(uint64_t number)
+{
+    return number > 0 ? (int64_t)number : 1;
+}
+
+/* Less than one tick is one. */
+static int64_t ticks_of(uint64_t ns, uint64_t tick_ns)
+{
+    return ns == 0 ? 0 : at_least_one(ns / tick_ns);
+}
+
 struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
 {
     static const enum model_threshold thresholds[] = {
@@ -132,6 +143,10 @@ struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
                          ? MODEL_NEVER
                          : (int64_t)(rules->set_decay_ns / tick_ns),
         .no_server = answers[rules->no_server],
+        .slow_start = ticks_of(rules->slow_start_ns, tick_ns),
+        .slow_start_step = at_least_one(rules->slow_start_ns / 256 / tick_ns),
+        .slow_start_exponent = rules->slow_start_exponent,
+        .slow_start_floor_percent = rules->slow_start_floor_percent,
         .purge_removed = rules->purge_removed,
         .trash_interval = (int64_t)(rules->trash_ns / tick_ns),
         .trash_idle = (int64_t)(rules->trash_idle_ns / tick_ns),
@@ -254,6 +269,7 @@ static bool compare_server(struct pair *p, uint32_t slot)
            same(p, "upper_threshold", info.upper_threshold, (uint64_t)s->upper) &&
            same(p, "lower_threshold", info.lower_threshold, (uint64_t)s->lower) &&
            same(p, "capacity", info.capacity, (uint64_t)s->capacity) &&
+           same(p, "weight_256ths", info.weight_256ths, (uint64_t)s->share) &&
            same(p, "active", info.active, (uint64_t)s->active) &&
            same(p, "inactive", info.inactive, (uint64_t)s->inactive) &&
            same(p, "overloaded", info.overloaded, s->overloaded) &&
@@ -511,9 +527,16 @@ static bool tick_until_done(struct pair *p, uint64_t now_ns, uint32_t budget)
     return true;
 }
 
+/* What is due now is done by both. */
+static bool tick_now(struct pair *p)
+{
+    model_tick_late(p->m);
+    return tick_until_done(p, p->now_ns, 0);
+}
+
 bool pair_check(struct pair *p)
 {
-    if (p->purging && !tick_until_done(p, p->now_ns, 0)) {
+    if (p->purging && !tick_now(p)) {
         return false;
     }
     return !p->failed && compare_stats(p) && compare_due(p) && check_servers(p) &&
@@ -726,6 +749,7 @@ static bool do_add(struct pair *p, const struct op *op)
         .upper_threshold = op->c,
         .lower_threshold = (uint32_t)op->n,
         .capacity = op->small,
+        .warm = op->a >> 31,
         .tag = op->a,
     };
     struct model_server wanted = {
@@ -735,6 +759,7 @@ static bool do_add(struct pair *p, const struct op *op)
         .upper = op->c,
         .lower = (uint32_t)op->n,
         .capacity = op->small,
+        .warm = op->a >> 31,
         .tag = op->a,
     };
     uint32_t slot = MODEL_NONE;
@@ -769,11 +794,15 @@ static bool do_edit(struct pair *p, const struct op *op)
         .upper_threshold = op->c,
         .lower_threshold = (uint32_t)op->n,
         .capacity = op->small,
+        .warm = op->a >> 31,
     };
     int status = locus_server_edit(p->svc, p->handles[slot], &config);
     enum model_status want = model_edit(p->m, slot, op->b, op->c, (uint32_t)op->n);
     if (want == MODEL_OK) {
         model_set_capacity(p->m, slot, op->small);
+        if (config.warm) {
+            model_set_warm(p->m, slot);
+        }
     }
     return same(p, "status of an edit", (uint64_t)status, (uint64_t)status_of(want)) &&
            compare_server(p, slot);
@@ -803,8 +832,7 @@ static bool do_remove(struct pair *p, const struct op *op)
     bool bounded = p->m->rules.max_entries != UINT32_MAX;
     p->purging |= p->m->rules.purge_removed;
     return same(p, "status of a remove", (uint64_t)status, (uint64_t)status_of(want)) &&
-           (!p->purging || (!bounded && !(op->small & 1)) ||
-            tick_until_done(p, p->now_ns, 0)) &&
+           (!p->purging || (!bounded && !(op->small & 1)) || tick_now(p)) &&
            compare_server(p, slot);
 }
 

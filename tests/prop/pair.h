@@ -20,7 +20,8 @@ enum op_kind {
     OP_BIND,    /* a server slot; small: 1 active */
     OP_MOVE,    /* a connection; small: 1 to active */
     OP_CLOSE,   /* a connection */
-    OP_ADD,     /* a address, b weight, c upper, n lower threshold; small: capacity */
+    OP_ADD,     /* a address, b weight, c upper, n lower threshold; small: capacity;
+                   the top bit of a: warm */
     OP_EDIT,    /* a place in the list, b c n small as above */
     OP_WEIGHT,  /* a place in the list, b weight */
     OP_REMOVE,  /* a place in the list; small: 1 what it leaves is purged at once */

@@ -163,6 +163,7 @@ struct op stream_op(uint64_t *random, const struct profile *profile,
         op.b = stream_weight(random, profile->weights);
         random_thresholds(random, profile, &op);
         op.small = random_capacity(random, profile);
+        op.a |= profile->slow_start && random_percent(random, 15) ? 1u << 31 : 0;
         break;
     case OP_WEIGHT:
         op.b = stream_weight(random, profile->weights);

@@ -5,7 +5,7 @@
 
 #include "pair.h"
 
-enum schedulers { ALL_SCHEDULERS, MAP_SCHEDULERS, LEAST_SCHEDULERS };
+enum schedulers { ALL_SCHEDULERS, MAP_SCHEDULERS, LEAST_SCHEDULERS, SHARE_SCHEDULERS };
 enum weights { SMALL_WEIGHTS, EVEN_WEIGHTS, HUGE_WEIGHTS };
 
 struct profile {
@@ -19,6 +19,7 @@ struct profile {
     uint32_t max_entries;
     bool long_steps; /* of time: a minute and more */
     bool evict;      /* where the rules let it */
+    bool slow_start;
     uint32_t mix[OP_KINDS];
 };
 

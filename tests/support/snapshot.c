@@ -44,11 +44,11 @@ static void print_info(const struct lines *lines, uint32_t server)
     print_server(lines->svc, lines->out, server);
     fprintf(lines->out,
             " tag=%" PRIu64 " weight=%" PRIu32 " last=%" PRIu32 " u=%" PRIu32
-            " l=%" PRIu32 " active=%" PRIu32 " inactive=%" PRIu32
+            " l=%" PRIu32 " active=%" PRIu32 " inactive=%" PRIu32 " share=%" PRIu64
             " overloaded=%d refs=%" PRIu64 "\n",
             info.tag, info.weight, info.last_weight, info.upper_threshold,
-            info.lower_threshold, info.active, info.inactive, info.overloaded,
-            info.destinations);
+            info.lower_threshold, info.active, info.inactive, info.weight_256ths,
+            info.overloaded, info.destinations);
 }
 
 static void print_stats(const struct lines *lines)

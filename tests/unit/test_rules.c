@@ -36,6 +36,9 @@ START_TEST(a_rule_set_is_what_the_model_knows_by_that_name)
         EXPECT_SAME(lastuse_on_failure);
         EXPECT_SAME(set_decay);
         EXPECT_SAME(no_server);
+        EXPECT_SAME(slow_start);
+        EXPECT_SAME(slow_start_exponent);
+        EXPECT_SAME(slow_start_floor_percent);
         EXPECT_SAME(purge_removed);
         EXPECT_SAME(trash_interval);
         EXPECT_SAME(trash_idle);
