@@ -349,12 +349,7 @@ static struct pool_service *choose(const struct pool_parse *parse, const char *w
 
 static void reverse_servers(struct server_list *list)
 {
-    for (size_t i = 0, j = list->count; i + 1 < j; i++) {
-        j--;
-        struct server_spec spec = list->items[i];
-        list->items[i] = list->items[j];
-        list->items[j] = spec;
-    }
+    servers_reverse(list);
     for (size_t i = 0; i < list->event_count; i++) {
         list->events[i].server = (uint32_t)list->count - 1 - list->events[i].server;
     }

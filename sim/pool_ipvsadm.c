@@ -266,13 +266,6 @@ static int read_server(struct pool_parse *parse, const struct rule *rule,
     return status;
 }
 
-static void drop_server(struct server_list *list, size_t index)
-{
-    list->count--;
-    memmove(list->items + index, list->items + index + 1,
-            (list->count - index) * sizeof(*list->items));
-}
-
 /* -a, -e or -d before the replay begins. */
 static int build(struct pool_parse *parse, const struct rule *rule,
                  struct server_list *list, const struct server_spec *spec)
@@ -286,7 +279,7 @@ static int build(struct pool_parse *parse, const struct rule *rule,
         return pool_error(parse, "-%c: no server '%s'", rule->command, spec->name);
     }
     if (rule->command == 'd') {
-        drop_server(list, (size_t)found);
+        servers_drop(list, (size_t)found);
     } else {
         list->items[found].weight = spec->weight;
         list->items[found].upper = spec->upper;
@@ -354,7 +347,7 @@ static int clear(struct pool_parse *parse, const struct rule *rule,
     int status = EXIT_OK;
 
     if (rule->at_ns == 0) {
-        list->count = 0;
+        servers_clear(list);
         return EXIT_OK;
     }
     for (size_t i = 0; status == EXIT_OK && i < list->count; i++) {
@@ -580,11 +573,8 @@ static void restore_order(struct server_list *list)
         ascending = ascending && compare_addresses(&list->items[i - 1].address,
                                                    &list->items[i].address) < 0;
     }
-    for (size_t i = 0, j = list->count; !ascending && i + 1 < j; i++) {
-        j--;
-        struct server_spec spec = list->items[i];
-        list->items[i] = list->items[j];
-        list->items[j] = spec;
+    if (!ascending) {
+        servers_reverse(list);
     }
 }
 

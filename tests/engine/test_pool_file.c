@@ -513,6 +513,47 @@ START_TEST(an_event_reads_as_its_line_was_written)
 }
 END_TEST
 
+static void append_server(char **at, const char *command, unsigned i)
+{
+    *at += sprintf(*at, "%s -t 10.0.0.1:80 -r 10.%u.%u.%u:80 -w 3\n", command, i >> 16,
+                   i >> 8 & 255, i & 255);
+}
+
+/* All that a pool may have, some taken out again, and the last one said twice. */
+START_TEST(a_large_pool_file_has_each_server_once)
+{
+    enum { LINE = 64, DROPPED = 100 };
+    char *text = malloc(LINE * (size_t)(SERVERS_MAX + DROPPED + 2));
+    char *end = text;
+    struct server_list list = {0};
+    char path[64];
+
+    for (unsigned i = 0; i < SERVERS_MAX; i++) {
+        append_server(&end, "-a", i);
+    }
+    for (unsigned i = 0; i < DROPPED; i++) {
+        append_server(&end, "-d", 7 * i);
+    }
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, true, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.count, SERVERS_MAX - DROPPED);
+    ck_assert_str_eq(list.items[0].name, "10.0.255.254:80");
+    for (size_t i = 0; i < list.count; i++) {
+        MUST(servers_find(&list, &list.items[i].address) == (int64_t)i);
+    }
+    struct locus_address dropped = {LOCUS_IPV4, 80, {.ipv4 = 0x0a000007}};
+    ck_assert_int_eq(servers_find(&list, &dropped), -1);
+    servers_free(&list);
+
+    append_server(&end, "-a", SERVERS_MAX - 1);
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_USAGE);
+    unlink(path);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pool files");
@@ -520,6 +561,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
                         sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tcase, a_large_pool_file_has_each_server_once);
     tcase_add_test(tcase, a_word_of_a_million_options_is_read);
     tcase_add_test(tcase, a_line_of_keepalived_may_be_long);
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);
