@@ -510,10 +510,29 @@ static char forward_letter(const char *word)
     }
 }
 
+/* Adds the connections of one column to those of the service. */
+static int table_connections(struct pool_parse *parse, struct pool_service *service,
+                             const char *column, const char *word, uint32_t *out)
+{
+    service->connections -= *out; /* as the other of the two tables said */
+    int status = pool_number(parse, column, word, out);
+    service->connections += *out;
+    if (status == EXIT_OK && service->connections > POOL_CONNECTIONS_MAX) {
+        return pool_error(
+            parse,
+            "%s: expected at most %d connections in a service, active and "
+            "inactive; with these '%s' there are %llu",
+            column, POOL_CONNECTIONS_MAX, word,
+            (unsigned long long)service->connections);
+    }
+    return status;
+}
+
 /* "-> ADDRESS Forward Weight Active InActive" or "-> ADDRESS Upper Lower Active InActive". */
-static int table_server(struct pool_parse *parse, struct server_list *list,
+static int table_server(struct pool_parse *parse, struct pool_service *service,
                         enum layout layout, char **words, size_t count)
 {
+    struct server_list *list = &service->list;
     struct server_spec spec = {.weight = 1};
     struct server_spec *target = &spec;
     int status = EXIT_OK;
@@ -542,10 +561,12 @@ static int table_server(struct pool_parse *parse, struct server_list *list,
         }
     }
     if (status == EXIT_OK) {
-        status = pool_number(parse, "ActiveConn", words[4], &target->active);
+        status =
+            table_connections(parse, service, "ActiveConn", words[4], &target->active);
     }
     if (status == EXIT_OK) {
-        status = pool_number(parse, "InActConn", words[5], &target->inactive);
+        status =
+            table_connections(parse, service, "InActConn", words[5], &target->inactive);
     }
     return status == EXIT_OK && found < 0 ? pool_add_server(parse, list, &spec)
                                           : status;
@@ -613,8 +634,8 @@ int pool_parse_table(struct pool_parse *parse, char *text)
         } else if (strcmp(words[0], "->") == 0) {
             status = current == SIZE_MAX
                          ? pool_error(parse, "a server before any service")
-                         : table_server(parse, &parse->services[current].list, layout,
-                                        words, count);
+                         : table_server(parse, &parse->services[current], layout, words,
+                                        count);
         } else if (table_protocol(words[0]) != NULL && count > 1) {
             snprintf(name, sizeof(name), "%s %s", table_protocol(words[0]), words[1]);
             struct pool_service *service = pool_service_get(parse, name);

@@ -13,9 +13,13 @@
 
 enum { POOL_WORD = 128, POOL_WARNINGS = 16, POOL_WORDS_MAX = 64 };
 
+/* Connections that a table may say a service has; a replay keeps 16 bytes for each. */
+enum { POOL_CONNECTIONS_MAX = 10000000 };
+
 struct pool_service {
     char name[POOL_WORD]; /* "tcp 10.0.0.1:80", "fwmark 1", "group web" */
     struct locus_address address;
+    uint64_t connections; /* active and inactive, of all servers */
     struct server_list list;
 };
 

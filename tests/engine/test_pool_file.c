@@ -38,6 +38,31 @@ static const struct pool_case cases[] = {
      "ipvsadm -d -t 10.0.0.1:80 -r 10.1.0.3\n"
      "ipvsadm --set 900 120 300\nipvsadm -Ln\n",
      NULL, false, "10.1.0.1:80*5 10.1.0.2:80*70000"},
+    /* A replay keeps something for each connection of a table, so that there is a bound. */
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 2147483647 0\n",
+     NULL, false, NULL},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 5000000 4999998\n  -> 10.1.0.2:80 Masq 1 2 1\n",
+     NULL, false, NULL},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 5000000 4999998\n  -> 10.1.0.2:80 Masq 1 1 1\n"
+     "UDP  10.0.0.1:80 lblc\n  -> 10.1.0.1:80 Masq 1 1 1\n",
+     "tcp 10.0.0.1:80", false, "10.1.0.1:80*1(5000000,4999998) 10.1.0.2:80*1(1,1)"},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 6000000 0\n"
+     "Prot LocalAddress:Port            Uthreshold Lthreshold ActiveConn InActConn\n"
+     "  -> RemoteAddress:Port\nTCP  10.0.0.1:80   lblc\n"
+     "  -> 10.1.0.1:80 9 8 6000000 0\n",
+     NULL, false, "10.1.0.1:80*1<9,8>(6000000,0)"},
     /* Behind a sleep, commands are events. */
     {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-e -f 1 -r 10.1.0.1:0 -w "
      "4\n"
