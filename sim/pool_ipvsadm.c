@@ -66,7 +66,7 @@ struct rule {
     char command; /* A E D C a e d, or 0 */
     char proto;   /* t u f T */
     char forward; /* g m i */
-    const char *scheduler;
+    const char *scheduler, *flags;
     const char *service, *server, *weight, *upper, *lower;
     uint64_t at_ns;
 };
@@ -97,6 +97,9 @@ static void take_option(struct rule *rule, char letter, const char *value)
         break;
     case 's':
         rule->scheduler = value;
+        break;
+    case 'b':
+        rule->flags = value;
         break;
     case 'r':
         rule->server = value;
@@ -356,11 +359,36 @@ static int clear(struct pool_parse *parse, const struct rule *rule,
     return status;
 }
 
+/* "sh-fallback,sh-port", up to the end or a parenthesis. */
+static int read_flags(struct pool_parse *parse, const char *field, const char *text,
+                      uint32_t *flags)
+{
+    char word[POOL_WORD];
+
+    *flags = 0;
+    while (*text != '\0' && *text != ')') {
+        size_t length = strcspn(text, ",)");
+        snprintf(word, sizeof(word), "%.*s", (int)length, text);
+        if (!pool_flag(parse, word, flags)) {
+            return pool_error(parse,
+                              "%s: expected sh-fallback, mh-port, flag-1 or the like, "
+                              "with commas between, not '%s'",
+                              field, word);
+        }
+        text += length + (text[length] == ',');
+    }
+    return EXIT_OK;
+}
+
 /* -E -s, or -A after -C, while it runs: for every policy that is compared. */
 static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
-                            struct server_list *list)
+                            uint32_t flags, struct server_list *list)
 {
-    struct server_event event = {.at_ns = rule->at_ns, .kind = EVENT_SCHEDULER};
+    struct server_event event = {
+        .at_ns = rule->at_ns,
+        .kind = EVENT_SCHEDULER,
+        .flags = flags,
+    };
     struct policy policy;
 
     if (!policy_parse(rule->scheduler, strlen(rule->scheduler), &policy) ||
@@ -370,6 +398,26 @@ static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
     snprintf(event.scheduler, sizeof(event.scheduler), "%s", policy.scheduler);
     return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
                                                        : pool_out_of_memory(parse);
+}
+
+/* -A and -E. A service that is edited without flags has none any more. */
+static int set_scheduler(struct pool_parse *parse, const struct rule *rule,
+                         struct pool_service *service)
+{
+    uint32_t flags = 0;
+    int status =
+        rule->flags != NULL ? read_flags(parse, "-b", rule->flags, &flags) : EXIT_OK;
+
+    if (status != EXIT_OK || rule->scheduler == NULL) {
+        return status;
+    }
+    if (rule->at_ns > 0) {
+        return change_scheduler(parse, rule, flags, &service->list);
+    }
+    snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
+             rule->scheduler);
+    service->flags = flags;
+    return EXIT_OK;
 }
 
 static int obey(struct pool_parse *parse, const struct rule *rule)
@@ -397,17 +445,11 @@ static int obey(struct pool_parse *parse, const struct rule *rule)
         return pool_out_of_memory(parse);
     }
     service->address = address;
-    if (rule->scheduler != NULL && rule->at_ns == 0) {
-        snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
-                 rule->scheduler);
-    }
     if (rule->command == 'D') {
         return clear(parse, rule, &service->list);
     }
     if (rule->command == 'A' || rule->command == 'E') {
-        return rule->at_ns > 0 && rule->scheduler != NULL
-                   ? change_scheduler(parse, rule, &service->list)
-                   : EXIT_OK;
+        return set_scheduler(parse, rule, service);
     }
     status = read_server(parse, rule, service, &spec);
     if (status != EXIT_OK) {
@@ -644,6 +686,9 @@ int pool_parse_table(struct pool_parse *parse, char *text)
             if (service != NULL && count > 2) {
                 snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
                          words[2]);
+            }
+            if (service != NULL && count > 3 && words[3][0] == '(') {
+                status = read_flags(parse, "Flags", words[3] + 1, &service->flags);
             }
         } else {
             pool_skip_word(parse, words[0]);
