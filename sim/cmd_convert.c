@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
      ".xz or "
      ".zst.",
      0, 0, NULL},
-    READ_ARGS_OPTIONS(struct convert_args),
+    READ_ARGS_OPTIONS(struct convert_args, "until"),
     {.name = NULL},
 };
 
@@ -76,6 +76,9 @@ static int convert(const struct convert_args *args, const struct arguments *path
 
     if (writing.format == NULL) {
         return unknown_format(args->to);
+    }
+    if (args->read.to_ns != 0 && args->read.to_ns <= args->read.from_ns) {
+        return usage_error("convert", "--until is not after --from");
     }
     int status = read_args_resolve("convert", &args->read, &reading);
     if (status != 0) {
@@ -129,9 +132,10 @@ const struct command cmd_convert = {
         "address "
         "of 2001:db8::/32 made from its hash; where it has numbers only, its hash.",
     .options = options,
-    .examples = "# once, then replay it often\n"
-                "locus convert -o day.locus access.log.*.gz\n"
-                "# the hour that matters, for another tool\n"
-                "locus convert --to csv --from 18h --to 19h -o hour.csv conn.log.gz\n",
+    .examples =
+        "# once, then replay it often\n"
+        "locus convert -o day.locus access.log.*.gz\n"
+        "# the hour that matters, for another tool\n"
+        "locus convert --to csv --from 18h --until 19h -o hour.csv conn.log.gz\n",
     .run = run,
 };

@@ -105,7 +105,7 @@ static const struct option_spec options[] = {
      "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
     {"timing", 0, OPTION_FLAG, AT(timing), NULL,
      "CPU time per connection of each policy, on stderr.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct replay_args),
+    READ_ARGS_OPTIONS(struct replay_args, "to"),
     {.name = NULL},
 };
 
