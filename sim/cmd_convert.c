@@ -34,21 +34,40 @@ static void key_text(void *arg, uint8_t family, const union locus_key *key, char
     trace_key_text(arg, family, key, text, size);
 }
 
-static int write_all(struct trace *trace, struct writer *writer)
+enum { BATCH = 1024 };
+
+static bool write_records(struct trace *trace, struct writer *writer)
 {
-    enum { BATCH = 1024 };
     struct record batch[BATCH];
     ssize_t got;
 
     while ((got = trace_next(trace, batch, BATCH)) > 0) {
         for (ssize_t i = 0; i < got; i++) {
             if (!writer_record(writer, &batch[i])) {
-                writer_abandon(writer);
-                return EXIT_RUNTIME;
+                return false;
             }
         }
     }
-    if (got < 0) {
+    return got == 0;
+}
+
+/* Under the numbers that they have in the trace. */
+static bool write_numbered(struct trace *trace, struct writer *writer)
+{
+    struct numbered_record batch[BATCH];
+    ssize_t got;
+
+    while ((got = trace_next_numbered(trace, batch, BATCH)) > 0) {
+        if (!writer_numbered(writer, batch, (size_t)got)) {
+            return false;
+        }
+    }
+    return got == 0;
+}
+
+static int write_all(struct trace *trace, struct writer *writer, bool numbered)
+{
+    if (!(numbered ? write_numbered : write_records)(trace, writer)) {
         writer_abandon(writer);
         return EXIT_RUNTIME;
     }
@@ -93,8 +112,14 @@ static int convert(const struct convert_args *args, const struct arguments *path
     if (status == 0) {
         writing.timeless = summary->timeless;
         writing.name_arg = trace;
+        /* All of a trace, as it was read and sorted; of a window, only the keys in it. */
+        if (writing.format->binary && reading.from_ns == 0 && reading.to_ns == 0) {
+            writing.keys = trace_keys(trace);
+            writing.records = summary->records;
+        }
         struct writer *writer = writer_open(&writing);
-        status = writer == NULL ? EXIT_RUNTIME : write_all(trace, writer);
+        status = writer == NULL ? EXIT_RUNTIME
+                                : write_all(trace, writer, writing.keys != NULL);
     }
     trace_close(trace);
     return status;

@@ -622,19 +622,21 @@ static void locus_keys(struct writer *w, const struct keyset *keys)
 
 static void locus_begin(struct writer *w)
 {
+    const struct record_keys *keys =
+        w->options.keys != NULL ? w->options.keys : &w->keys;
     struct locus_file_header header = {
         .magic = {'L', 'O', 'C', 'U', 'S', '\r', '\n', '\x1a'},
         .version = LOCUS_FILE_VERSION,
         .record_bytes = sizeof(struct numbered_record),
         .count = w->records,
-        .destinations = w->keys.destinations.count,
-        .clients = w->keys.clients.count,
+        .destinations = keys->destinations.count,
+        .clients = keys->clients.count,
         .flags = w->options.timeless ? LOCUS_FILE_TIMELESS : 0,
     };
 
     fwrite(&header, sizeof(header), 1, w->out);
-    locus_keys(w, &w->keys.destinations);
-    locus_keys(w, &w->keys.clients);
+    locus_keys(w, &keys->destinations);
+    locus_keys(w, &keys->clients);
 }
 
 const struct writer_format writer_formats[] = {
@@ -806,7 +808,10 @@ struct writer *writer_open(const struct writer_options *options)
         writer_abandon(writer);
         return NULL;
     }
-    if (options->format->by_end || options->format->binary || options->format->ahead) {
+    writer->records = options->records;
+    bool wait = options->format->by_end || options->format->ahead ||
+                (options->format->binary && options->keys == NULL);
+    if (wait) {
         writer->sorter = sorter_create(options->memory_bytes);
         if (writer->sorter == NULL) {
             writer_abandon(writer);
@@ -896,8 +901,8 @@ static bool write_text(struct writer *writer, const struct numbered_record *batc
     return true;
 }
 
-static bool write_binary(struct writer *writer, const struct numbered_record *batch,
-                         size_t count)
+bool writer_numbered(struct writer *writer, const struct numbered_record *batch,
+                     size_t count)
 {
     writer->written += count;
     return fwrite(batch, sizeof(*batch), count, writer->out) == count ||
@@ -921,7 +926,7 @@ static bool write_sorted(struct writer *writer)
         }
     }
     while ((got = sorter_next(writer->sorter, batch, BATCH)) > 0) {
-        bool ok = format->binary ? write_binary(writer, batch, (size_t)got)
+        bool ok = format->binary ? writer_numbered(writer, batch, (size_t)got)
                                  : write_text(writer, batch, (size_t)got);
         if (!ok) {
             return false;
