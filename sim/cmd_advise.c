@@ -34,7 +34,7 @@ static const struct option_spec options[] = {
      "Choose none with a mean imbalance above this, if one can be found.", 0, 0, NULL},
     SETUP_ARGS_OPTIONS(struct advise_args),
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of text.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct advise_args),
+    READ_ARGS_OPTIONS(struct advise_args, "to"),
     {.name = NULL},
 };
 

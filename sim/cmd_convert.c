@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
      ".xz or "
      ".zst.",
      0, 0, NULL},
-    READ_ARGS_OPTIONS(struct convert_args),
+    READ_ARGS_OPTIONS(struct convert_args, "until"),
     {.name = NULL},
 };
 
@@ -34,21 +34,40 @@ static void key_text(void *arg, uint8_t family, const union locus_key *key, char
     trace_key_text(arg, family, key, text, size);
 }
 
-static int write_all(struct trace *trace, struct writer *writer)
+enum { BATCH = 1024 };
+
+static bool write_records(struct trace *trace, struct writer *writer)
 {
-    enum { BATCH = 1024 };
     struct record batch[BATCH];
     ssize_t got;
 
     while ((got = trace_next(trace, batch, BATCH)) > 0) {
         for (ssize_t i = 0; i < got; i++) {
             if (!writer_record(writer, &batch[i])) {
-                writer_abandon(writer);
-                return EXIT_RUNTIME;
+                return false;
             }
         }
     }
-    if (got < 0) {
+    return got == 0;
+}
+
+/* Under the numbers that they have in the trace. */
+static bool write_numbered(struct trace *trace, struct writer *writer)
+{
+    struct numbered_record batch[BATCH];
+    ssize_t got;
+
+    while ((got = trace_next_numbered(trace, batch, BATCH)) > 0) {
+        if (!writer_numbered(writer, batch, (size_t)got)) {
+            return false;
+        }
+    }
+    return got == 0;
+}
+
+static int write_all(struct trace *trace, struct writer *writer, bool numbered)
+{
+    if (!(numbered ? write_numbered : write_records)(trace, writer)) {
         writer_abandon(writer);
         return EXIT_RUNTIME;
     }
@@ -77,6 +96,9 @@ static int convert(const struct convert_args *args, const struct arguments *path
     if (writing.format == NULL) {
         return unknown_format(args->to);
     }
+    if (args->read.to_ns != 0 && args->read.to_ns <= args->read.from_ns) {
+        return usage_error("convert", "--until is not after --from");
+    }
     int status = read_args_resolve("convert", &args->read, &reading);
     if (status != 0) {
         return status;
@@ -90,8 +112,14 @@ static int convert(const struct convert_args *args, const struct arguments *path
     if (status == 0) {
         writing.timeless = summary->timeless;
         writing.name_arg = trace;
+        /* All of a trace, as it was read and sorted; of a window, only the keys in it. */
+        if (writing.format->binary && reading.from_ns == 0 && reading.to_ns == 0) {
+            writing.keys = trace_keys(trace);
+            writing.records = summary->records;
+        }
         struct writer *writer = writer_open(&writing);
-        status = writer == NULL ? EXIT_RUNTIME : write_all(trace, writer);
+        status = writer == NULL ? EXIT_RUNTIME
+                                : write_all(trace, writer, writing.keys != NULL);
     }
     trace_close(trace);
     return status;
@@ -129,9 +157,10 @@ const struct command cmd_convert = {
         "address "
         "of 2001:db8::/32 made from its hash; where it has numbers only, its hash.",
     .options = options,
-    .examples = "# once, then replay it often\n"
-                "locus convert -o day.locus access.log.*.gz\n"
-                "# the hour that matters, for another tool\n"
-                "locus convert --to csv --from 18h --to 19h -o hour.csv conn.log.gz\n",
+    .examples =
+        "# once, then replay it often\n"
+        "locus convert -o day.locus access.log.*.gz\n"
+        "# the hour that matters, for another tool\n"
+        "locus convert --to csv --from 18h --until 19h -o hour.csv conn.log.gz\n",
     .run = run,
 };

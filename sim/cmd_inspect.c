@@ -37,7 +37,7 @@ static const struct option_spec options[] = {
      0, 0, NULL},
     {"formats", 0, OPTION_FLAG, AT(formats), NULL, "List the formats that can be read.",
      0, 0, NULL},
-    READ_ARGS_OPTIONS(struct inspect_args),
+    READ_ARGS_OPTIONS(struct inspect_args, "to"),
     {.name = NULL},
 };
 

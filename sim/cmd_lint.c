@@ -33,7 +33,7 @@ static const struct option_spec options[] = {
     {"resolve", 0, OPTION_FLAG, AT(resolve), NULL,
      "Look up the servers' names; asks the network.", 0, 0, NULL},
     {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of lines.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct lint_args),
+    READ_ARGS_OPTIONS(struct lint_args, "to"),
     {.name = NULL},
 };
 

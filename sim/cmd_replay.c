@@ -116,7 +116,7 @@ static const struct option_spec options[] = {
      "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
     {"timing", 0, OPTION_FLAG, AT(timing), NULL,
      "CPU time per connection of each policy, on stderr.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct replay_args),
+    READ_ARGS_OPTIONS(struct replay_args, "to"),
     {.name = NULL},
 };
 
@@ -589,6 +589,31 @@ static void find_hot(struct replay *replay)
     }
 }
 
+static char *next_change(struct report *report)
+{
+    return report->rules_changed[report->rules_changed_count++];
+}
+
+/* What the options made of the named set, as far as it was not so before. */
+static void list_changed_rules(const struct replay *replay, struct report *report)
+{
+    const struct replay_args *args = &replay->args;
+    const struct locus_rules *named = locus_rules_find(replay->setup.rules_name);
+    const struct locus_rules *rules = &replay->rules;
+
+    if (rules->evict != named->evict) {
+        snprintf(next_change(report), RULE_CHANGED_SIZE, "--replace");
+    }
+    if (rules->no_server != named->no_server) {
+        snprintf(next_change(report), RULE_CHANGED_SIZE, "--no-server %s",
+                 no_server_choices[args->no_server]);
+    }
+    if (args->max_entries != 0 && args->max_entries != named->max_entries) {
+        snprintf(next_change(report), RULE_CHANGED_SIZE, "--max-entries %" PRIu64,
+                 args->max_entries);
+    }
+}
+
 static int make_report(struct replay *replay, char *const *paths, size_t path_count)
 {
     const struct replay_args *args = &replay->args;
@@ -604,6 +629,7 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->arrivals = &replay->setup.arrivals;
     report->servers = &replay->setup.servers;
     report->rules = replay->setup.rules_name;
+    list_changed_rules(replay, report);
     report->tcpfin_ns = args->setup.tcpfin_ns;
     report->udp_ns = args->setup.udp_ns;
     report->expiration_ns = args->expiration_ns;

@@ -79,65 +79,61 @@ static size_t first_byte(uint64_t marks)
     return (size_t)__builtin_ctzll(marks) >> 3;
 }
 
+/* What is gathered while a line is split. */
+struct split {
+    struct slice *fields;
+    size_t capacity, count;
+    const char *start; /* behind the last separator */
+};
+
+/* A separator, or the end of the line, stands there. */
+static inline void end_field(struct split *split, const char *at)
+{
+    if (split->count < split->capacity) {
+        split->fields[split->count] =
+            (struct slice){split->start, (size_t)(at - split->start)};
+    }
+    split->count++;
+    split->start = at + 1;
+}
+
 /* Fields of a log are short, so that a memchr() for each costs more than this: eight bytes
  * at a time, one step per separator found. */
 size_t split_each(struct slice line, char separator, struct slice *fields,
                   size_t capacity)
 {
     const uint64_t pattern = EACH_BYTE(separator);
-    size_t count = 0;
-    size_t start = 0;
-    size_t at = 0;
+    const char *at = line.text, *end = line.text + line.length;
+    struct split split = {fields, capacity, 0, line.text};
 
-    for (; at + 8 <= line.length; at += 8) {
-        uint64_t hits = equal_bytes(load_word(line.text + at), pattern);
+    for (; end - at >= 8; at += 8) {
+        uint64_t hits = equal_bytes(load_word(at), pattern);
         for (; hits != 0; hits &= hits - 1) {
-            size_t end = at + first_byte(hits);
-            if (count < capacity) {
-                fields[count] = (struct slice){line.text + start, end - start};
-            }
-            count++;
-            start = end + 1;
+            end_field(&split, at + first_byte(hits));
         }
     }
-    for (; at < line.length; at++) {
-        if (line.text[at] == separator) {
-            if (count < capacity) {
-                fields[count] = (struct slice){line.text + start, at - start};
-            }
-            count++;
-            start = at + 1;
+    for (; at < end; at++) {
+        if (*at == separator) {
+            end_field(&split, at);
         }
     }
-    if (count < capacity) {
-        fields[count] = (struct slice){line.text + start, line.length - start};
-    }
-    return count + 1;
+    end_field(&split, end);
+    return split.count;
 }
 
-/* What is gathered while a line is split at blanks. */
-struct runs {
-    struct slice *fields;
-    size_t capacity, count;
-    const char *start; /* behind the last blank */
-};
-
 /* A blank, or the end of the line, stands there. */
-static inline void end_run(struct runs *runs, const char *at)
+static inline void end_run(struct split *split, const char *at)
 {
-    if (at > runs->start) {
-        if (runs->count < runs->capacity) {
-            runs->fields[runs->count] =
-                (struct slice){runs->start, (size_t)(at - runs->start)};
-        }
-        runs->count++;
+    if (at > split->start) {
+        end_field(split, at);
+    } else {
+        split->start = at + 1;
     }
-    runs->start = at + 1;
 }
 
 size_t split_runs(struct slice line, struct slice *fields, size_t capacity)
 {
-    struct runs runs = {fields, capacity, 0, line.text};
+    struct split split = {fields, capacity, 0, line.text};
     size_t at = 0;
 
     for (; at + 8 <= line.length; at += 8) {
@@ -146,17 +142,37 @@ size_t split_runs(struct slice line, struct slice *fields, size_t capacity)
         for (; low != 0; low &= low - 1) {
             const char *hit = line.text + at + first_byte(low);
             if (is_blank(*hit)) {
-                end_run(&runs, hit);
+                end_run(&split, hit);
             }
         }
     }
     for (; at < line.length; at++) {
         if (is_blank(line.text[at])) {
-            end_run(&runs, line.text + at);
+            end_run(&split, line.text + at);
         }
     }
-    end_run(&runs, line.text + line.length);
-    return runs.count;
+    end_run(&split, line.text + line.length);
+    return split.count;
+}
+
+size_t plain_length(struct slice s)
+{
+    size_t at = 0;
+
+    for (; at + 8 <= s.length; at += 8) {
+        uint64_t word = load_word(s.text + at);
+        uint64_t other = equal_bytes(word, EACH_BYTE('"')) |
+                         equal_bytes(word, EACH_BYTE('\\')) | greater_bytes(word, '~') |
+                         (~greater_bytes(word, ' ' - 1) & EACH_BYTE(0x80));
+        if (other != 0) {
+            return at + first_byte(other);
+        }
+    }
+    while (at < s.length && s.text[at] >= ' ' && s.text[at] <= '~' &&
+           s.text[at] != '"' && s.text[at] != '\\') {
+        at++;
+    }
+    return at;
 }
 
 /* Where the field that begins with a quote ends: at the quote, or at the end of line. */
@@ -211,23 +227,35 @@ size_t split_quoted(struct slice line, char separator, struct slice *fields,
     }
 }
 
+/* The digits that a text begins with: how many, and their value, which wraps beyond 19. */
+static inline size_t read_digits(const char *text, size_t length, uint64_t *value)
+{
+    uint64_t sum = 0;
+    size_t count = 0;
+
+    for (; count < length; count++) {
+        unsigned digit = (unsigned)(unsigned char)text[count] - '0';
+        if (digit > 9) {
+            break;
+        }
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return count;
+}
+
 bool slice_u64(struct slice s, uint64_t *out)
 {
-    uint64_t value = 0;
+    const uint64_t ten_to_19 = 10000000000000000000u;
+    uint64_t value;
+    size_t digits = read_digits(s.text, s.length, &value);
 
-    /* 19 digits always fit; a 20th may. */
-    if (s.length == 0 || s.length > 20) {
+    if (digits == 0 || digits < s.length || digits > 20) {
         return false;
     }
-    for (size_t i = 0; i < s.length; i++) {
-        unsigned digit = (unsigned)(unsigned char)s.text[i] - '0';
-        if (digit > 9) {
-            return false;
-        }
-        if (i == 19 && value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
+    /* 19 digits always fit. Of 20, the first is what the value says, unless it wrapped. */
+    if (digits == 20 && value / ten_to_19 != (uint64_t)(s.text[0] - '0')) {
+        return false;
     }
     *out = value;
     return true;
@@ -249,42 +277,27 @@ static bool read_fraction(const char *text, size_t length, uint64_t *out)
 {
     static const uint32_t scale[10] = {1000000000, 100000000, 10000000, 1000000, 100000,
                                        10000,      1000,      100,      10,      1};
-    uint64_t value = 0;
-    size_t i = 0;
+    uint64_t value;
+    uint64_t finer;
+    size_t digits = read_digits(text, length < 9 ? length : 9, &value);
 
-    for (; i < length && i < 9; i++) {
-        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *out = value * scale[i];
-    for (; i < length; i++) {
-        if ((unsigned)(unsigned char)text[i] - '0' > 9) {
-            return false;
-        }
-    }
-    return length > 0;
+    *out = value * scale[digits];
+    digits += read_digits(text + digits, length - digits, &finer);
+    return digits == length && length > 0;
 }
 
 bool slice_time(struct slice s, uint64_t unit_ns, uint64_t *out_ns)
 {
-    uint64_t whole = 0;
+    uint64_t whole;
     uint64_t fraction = 0;
-    size_t i = 0;
+    size_t digits = read_digits(s.text, s.length, &whole);
 
-    for (; i < s.length && s.text[i] != '.'; i++) {
-        unsigned digit = (unsigned)(unsigned char)s.text[i] - '0';
-        if (digit > 9 || i >= 19) {
-            return false;
-        }
-        whole = whole * 10 + digit;
-    }
-    if (i == 0) {
+    if (digits == 0 || digits > 19) {
         return false;
     }
-    if (i < s.length && !read_fraction(s.text + i + 1, s.length - i - 1, &fraction)) {
+    if (digits < s.length &&
+        (s.text[digits] != '.' ||
+         !read_fraction(s.text + digits + 1, s.length - digits - 1, &fraction))) {
         return false;
     }
     /* fraction < 10^9 and unit_ns <= 10^9, so that the product fits. */
@@ -590,24 +603,30 @@ static bool read_ipv6(const char *text, size_t length, uint8_t out[16])
     return true;
 }
 
+/* An address goes where it is wanted, and not through a union that is copied: a processor
+ * waits when it is to read more at once than was just written. */
 bool slice_ip(struct slice s, uint8_t *family, union locus_key *key)
 {
-    union locus_key read = {.words = {0, 0}};
+    uint32_t ipv4;
+    uint8_t ipv6[16];
 
     if (s.length < 2 || s.length > 45) {
         return false;
     }
     /* An IPv4 address has its first dot within four bytes, an IPv6 one a colon in five. */
-    if (s.text[0] <= '9' && read_ipv4(s.text, s.length, &read.ipv4)) {
+    if (s.text[0] <= '9' && read_ipv4(s.text, s.length, &ipv4)) {
         *family = LOCUS_IPV4;
-    } else if (memchr(s.text, ':', s.length < 5 ? s.length : 5) != NULL &&
-               read_ipv6(s.text, s.length, read.bytes)) {
-        *family = LOCUS_IPV6;
-    } else {
-        return false;
+        key->words[0] = key->words[1] = 0;
+        key->ipv4 = ipv4;
+        return true;
     }
-    *key = read;
-    return true;
+    if (memchr(s.text, ':', s.length < 5 ? s.length : 5) != NULL &&
+        read_ipv6(s.text, s.length, ipv6)) {
+        *family = LOCUS_IPV6;
+        memcpy(key->bytes, ipv6, sizeof(ipv6));
+        return true;
+    }
+    return false;
 }
 
 bool slice_host_port(struct slice s, struct slice *host, uint16_t *port)

@@ -51,6 +51,10 @@ size_t split_runs(struct slice line, struct slice *fields, size_t capacity);
 size_t split_quoted(struct slice line, char separator, struct slice *fields,
                     size_t capacity);
 
+/* How much of it, from its beginning, stands for itself between quotes: printable ASCII, no
+ * quote, no backslash. */
+size_t plain_length(struct slice s);
+
 bool slice_u64(struct slice s, uint64_t *out);
 bool slice_port(struct slice s, uint16_t *out);
 /* Decimal units of unit_ns nanoseconds: "1493737013.541" with 1,000,000,000. What is finer

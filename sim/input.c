@@ -17,7 +17,7 @@
 #include <archive_entry.h>
 
 /* A line of the greatest length always fits, whole blocks behind it as well. */
-enum { BUFFER_BYTES = INPUT_LINE_MAX + (1 << 18), READ_BYTES = 1 << 18 };
+enum { BUFFER_BYTES = INPUT_LINE_MAX + (1 << 18), READ_BYTES = 1 << 16 };
 
 struct input {
     char name[4096];

@@ -76,6 +76,13 @@ static size_t find_slot(const struct keyset *set, uint8_t family,
     return at;
 }
 
+/* A quarter full at most: a processor cannot foresee whether a key lies where it is looked
+ * for first, and waits wherever it does not. */
+static bool slots_full(const struct keyset *set)
+{
+    return set->slots == NULL || set->count * 4 > set->slot_mask;
+}
+
 static bool grow_slots(struct keyset *set)
 {
     size_t size = set->slots == NULL ? 1024 : (set->slot_mask + 1) * 2;
@@ -143,14 +150,14 @@ static size_t add(struct keyset *set, uint8_t family, const union locus_key *key
     }
     if (set->count == KEYSET_FULL ||
         (set->count == set->entry_capacity && !grow_entries(set)) ||
-        ((set->slots == NULL || set->count * 2 > set->slot_mask) && !grow_slots(set))) {
+        (slots_full(set) && !grow_slots(set))) {
         return SIZE_MAX;
     }
     if (text.text != NULL && (kept = keep_text(set, text)) == 0) {
         return SIZE_MAX;
     }
     size_t index = set->count++;
-    set->entries[index] = (struct keyset_entry){*key, kept, family};
+    set->entries[index] = (struct keyset_entry){*key, kept & KEYSET_TEXTS, family};
     set->slots[find_slot(set, family, key, hash)] = (uint32_t)index + 1;
     return index;
 }

@@ -17,8 +17,8 @@
 
 struct keyset_entry {
     union locus_key key;
-    uint64_t text; /* 1 + place in texts; 0: none */
-    uint8_t family;
+    uint64_t text : 56; /* 1 + place in texts; 0: none */
+    uint64_t family : 8;
 };
 
 /* Keys that keyset_note() took and that are not looked up yet. */
@@ -42,6 +42,7 @@ struct keyset {
 };
 
 #define KEYSET_FULL (UINT32_MAX - 1)
+#define KEYSET_TEXTS ((UINT64_C(1) << 56) - 1) /* bytes: more than memory has */
 
 /* Zero bytes are an empty set too; init only makes placement unpredictable. */
 void keyset_init(struct keyset *set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct policy_ops *const own_policies[] = {&leastalloc_ops, NULL};
@@ -52,6 +53,13 @@ bool policy_parse(const char *text, size_t length, struct policy *out)
         }
     }
     return false;
+}
+
+void policy_text(const char *scheduler, uint32_t flags, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", scheduler,
+             (flags & LOCUS_FLAG_FALLBACK) != 0 ? ":fallback" : "",
+             (flags & LOCUS_FLAG_PORT) != 0 ? ":port" : "");
 }
 
 const char *policy_name(size_t index, const char **about)

@@ -54,6 +54,8 @@ struct policy {
 
 /* Reads "name" or "name:fallback:port"; false when there is no such policy or flag. */
 bool policy_parse(const char *text, size_t length, struct policy *out);
+/* The same backwards. */
+void policy_text(const char *scheduler, uint32_t flags, char *text, size_t size);
 /* The index-th name, NULL past the end; *about (may be NULL): one line. */
 const char *policy_name(size_t index, const char **about);
 /* lblc and lblcr keep a map. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "policy.h"
 #include "pool_parse.h"
 
 enum { FILE_LIMIT = 64 << 20 };
@@ -215,6 +216,33 @@ int pool_add_server(struct pool_parse *parse, struct server_list *list,
     return status == LOCUS_OK ? EXIT_OK : pool_out_of_memory(parse);
 }
 
+bool pool_flag(struct pool_parse *parse, const char *word, uint32_t *flags)
+{
+    static const struct {
+        const char *word;
+        uint32_t flag; /* 0: means nothing to any scheduler */
+    } words[] = {
+        {"sh-fallback", LOCUS_FLAG_FALLBACK},
+        {"sh-port", LOCUS_FLAG_PORT},
+        {"mh-fallback", LOCUS_FLAG_FALLBACK},
+        {"mh-port", LOCUS_FLAG_PORT},
+        {"flag-1", LOCUS_FLAG_FALLBACK},
+        {"flag-2", LOCUS_FLAG_PORT},
+        {"flag-3", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (strcmp(word, words[i].word) == 0) {
+            *flags |= words[i].flag;
+            if (words[i].flag == 0) {
+                pool_skip_word(parse, word);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- plain lists ----------------------------------------------------------------- */
 
 static int list_line(struct pool_parse *parse, struct pool_service *service, char *line)
@@ -347,14 +375,32 @@ static struct pool_service *choose(const struct pool_parse *parse, const char *w
     return NULL;
 }
 
+/* The scheduler's flags, behind its name as --policy takes them; it may have none. */
+static void name_flags(const struct pool_parse *parse, struct pool_service *service)
+{
+    char *scheduler = service->list.scheduler;
+    char text[sizeof(service->list.scheduler)];
+    struct policy policy;
+
+    if (service->flags == 0) {
+        return;
+    }
+    if (policy_parse(scheduler, strlen(scheduler), &policy) &&
+        policy_hashes_clients(&policy)) {
+        policy_text(policy.scheduler, policy.flags | service->flags, text,
+                    sizeof(text));
+        memcpy(scheduler, text, sizeof(text));
+    } else {
+        fprintf(stderr,
+                "locus %s: %s: only sh and mh have flags; those of scheduler '%s' are "
+                "skipped\n",
+                parse->command, parse->path, scheduler);
+    }
+}
+
 static void reverse_servers(struct server_list *list)
 {
-    for (size_t i = 0, j = list->count; i + 1 < j; i++) {
-        j--;
-        struct server_spec spec = list->items[i];
-        list->items[i] = list->items[j];
-        list->items[j] = spec;
-    }
+    servers_reverse(list);
     for (size_t i = 0; i < list->event_count; i++) {
         list->events[i].server = (uint32_t)list->count - 1 - list->events[i].server;
     }
@@ -376,6 +422,7 @@ int pool_file_read(const char *command, const char *path, const char *service,
         struct pool_service *chosen = choose(&parse, service);
         status = chosen != NULL ? EXIT_OK : EXIT_USAGE;
         if (chosen != NULL) {
+            name_flags(&parse, chosen);
             *list = chosen->list;
             list->kind = kind;
             snprintf(list->service, sizeof(list->service), "%s",

@@ -6,7 +6,7 @@
  *                                          long or short; "sleep N" lets time pass, and edits
  *                                          behind it become events of the replay
  *   ipvsadm -L [-n] [--thresholds]         the table; its connections are there when the
- *                                          replay begins
+ *                                          replay begins, up to 10,000,000 of a service
  *   keepalived.conf                        virtual_server blocks with their real_servers
  *   a list                                 ADDRESS[:PORT] [WEIGHT] a line
  *

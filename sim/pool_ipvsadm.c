@@ -66,7 +66,7 @@ struct rule {
     char command; /* A E D C a e d, or 0 */
     char proto;   /* t u f T */
     char forward; /* g m i */
-    const char *scheduler;
+    const char *scheduler, *flags;
     const char *service, *server, *weight, *upper, *lower;
     uint64_t at_ns;
 };
@@ -97,6 +97,9 @@ static void take_option(struct rule *rule, char letter, const char *value)
         break;
     case 's':
         rule->scheduler = value;
+        break;
+    case 'b':
+        rule->flags = value;
         break;
     case 'r':
         rule->server = value;
@@ -266,13 +269,6 @@ static int read_server(struct pool_parse *parse, const struct rule *rule,
     return status;
 }
 
-static void drop_server(struct server_list *list, size_t index)
-{
-    list->count--;
-    memmove(list->items + index, list->items + index + 1,
-            (list->count - index) * sizeof(*list->items));
-}
-
 /* -a, -e or -d before the replay begins. */
 static int build(struct pool_parse *parse, const struct rule *rule,
                  struct server_list *list, const struct server_spec *spec)
@@ -286,7 +282,7 @@ static int build(struct pool_parse *parse, const struct rule *rule,
         return pool_error(parse, "-%c: no server '%s'", rule->command, spec->name);
     }
     if (rule->command == 'd') {
-        drop_server(list, (size_t)found);
+        servers_drop(list, (size_t)found);
     } else {
         list->items[found].weight = spec->weight;
         list->items[found].upper = spec->upper;
@@ -354,7 +350,7 @@ static int clear(struct pool_parse *parse, const struct rule *rule,
     int status = EXIT_OK;
 
     if (rule->at_ns == 0) {
-        list->count = 0;
+        servers_clear(list);
         return EXIT_OK;
     }
     for (size_t i = 0; status == EXIT_OK && i < list->count; i++) {
@@ -363,11 +359,36 @@ static int clear(struct pool_parse *parse, const struct rule *rule,
     return status;
 }
 
+/* "sh-fallback,sh-port", up to the end or a parenthesis. */
+static int read_flags(struct pool_parse *parse, const char *field, const char *text,
+                      uint32_t *flags)
+{
+    char word[POOL_WORD];
+
+    *flags = 0;
+    while (*text != '\0' && *text != ')') {
+        size_t length = strcspn(text, ",)");
+        snprintf(word, sizeof(word), "%.*s", (int)length, text);
+        if (!pool_flag(parse, word, flags)) {
+            return pool_error(parse,
+                              "%s: expected sh-fallback, mh-port, flag-1 or the like, "
+                              "with commas between, not '%s'",
+                              field, word);
+        }
+        text += length + (text[length] == ',');
+    }
+    return EXIT_OK;
+}
+
 /* -E -s, or -A after -C, while it runs: for every policy that is compared. */
 static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
-                            struct server_list *list)
+                            uint32_t flags, struct server_list *list)
 {
-    struct server_event event = {.at_ns = rule->at_ns, .kind = EVENT_SCHEDULER};
+    struct server_event event = {
+        .at_ns = rule->at_ns,
+        .kind = EVENT_SCHEDULER,
+        .flags = flags,
+    };
     struct policy policy;
 
     if (!policy_parse(rule->scheduler, strlen(rule->scheduler), &policy) ||
@@ -377,6 +398,26 @@ static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
     snprintf(event.scheduler, sizeof(event.scheduler), "%s", policy.scheduler);
     return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
                                                        : pool_out_of_memory(parse);
+}
+
+/* -A and -E. A service that is edited without flags has none any more. */
+static int set_scheduler(struct pool_parse *parse, const struct rule *rule,
+                         struct pool_service *service)
+{
+    uint32_t flags = 0;
+    int status =
+        rule->flags != NULL ? read_flags(parse, "-b", rule->flags, &flags) : EXIT_OK;
+
+    if (status != EXIT_OK || rule->scheduler == NULL) {
+        return status;
+    }
+    if (rule->at_ns > 0) {
+        return change_scheduler(parse, rule, flags, &service->list);
+    }
+    snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
+             rule->scheduler);
+    service->flags = flags;
+    return EXIT_OK;
 }
 
 static int obey(struct pool_parse *parse, const struct rule *rule)
@@ -404,17 +445,11 @@ static int obey(struct pool_parse *parse, const struct rule *rule)
         return pool_out_of_memory(parse);
     }
     service->address = address;
-    if (rule->scheduler != NULL && rule->at_ns == 0) {
-        snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
-                 rule->scheduler);
-    }
     if (rule->command == 'D') {
         return clear(parse, rule, &service->list);
     }
     if (rule->command == 'A' || rule->command == 'E') {
-        return rule->at_ns > 0 && rule->scheduler != NULL
-                   ? change_scheduler(parse, rule, &service->list)
-                   : EXIT_OK;
+        return set_scheduler(parse, rule, service);
     }
     status = read_server(parse, rule, service, &spec);
     if (status != EXIT_OK) {
@@ -517,10 +552,29 @@ static char forward_letter(const char *word)
     }
 }
 
+/* Adds the connections of one column to those of the service. */
+static int table_connections(struct pool_parse *parse, struct pool_service *service,
+                             const char *column, const char *word, uint32_t *out)
+{
+    service->connections -= *out; /* as the other of the two tables said */
+    int status = pool_number(parse, column, word, out);
+    service->connections += *out;
+    if (status == EXIT_OK && service->connections > POOL_CONNECTIONS_MAX) {
+        return pool_error(
+            parse,
+            "%s: expected at most %d connections in a service, active and "
+            "inactive; with these '%s' there are %llu",
+            column, POOL_CONNECTIONS_MAX, word,
+            (unsigned long long)service->connections);
+    }
+    return status;
+}
+
 /* "-> ADDRESS Forward Weight Active InActive" or "-> ADDRESS Upper Lower Active InActive". */
-static int table_server(struct pool_parse *parse, struct server_list *list,
+static int table_server(struct pool_parse *parse, struct pool_service *service,
                         enum layout layout, char **words, size_t count)
 {
+    struct server_list *list = &service->list;
     struct server_spec spec = {.weight = 1};
     struct server_spec *target = &spec;
     int status = EXIT_OK;
@@ -549,10 +603,12 @@ static int table_server(struct pool_parse *parse, struct server_list *list,
         }
     }
     if (status == EXIT_OK) {
-        status = pool_number(parse, "ActiveConn", words[4], &target->active);
+        status =
+            table_connections(parse, service, "ActiveConn", words[4], &target->active);
     }
     if (status == EXIT_OK) {
-        status = pool_number(parse, "InActConn", words[5], &target->inactive);
+        status =
+            table_connections(parse, service, "InActConn", words[5], &target->inactive);
     }
     return status == EXIT_OK && found < 0 ? pool_add_server(parse, list, &spec)
                                           : status;
@@ -580,11 +636,8 @@ static void restore_order(struct server_list *list)
         ascending = ascending && compare_addresses(&list->items[i - 1].address,
                                                    &list->items[i].address) < 0;
     }
-    for (size_t i = 0, j = list->count; !ascending && i + 1 < j; i++) {
-        j--;
-        struct server_spec spec = list->items[i];
-        list->items[i] = list->items[j];
-        list->items[j] = spec;
+    if (!ascending) {
+        servers_reverse(list);
     }
 }
 
@@ -623,8 +676,8 @@ int pool_parse_table(struct pool_parse *parse, char *text)
         } else if (strcmp(words[0], "->") == 0) {
             status = current == SIZE_MAX
                          ? pool_error(parse, "a server before any service")
-                         : table_server(parse, &parse->services[current].list, layout,
-                                        words, count);
+                         : table_server(parse, &parse->services[current], layout, words,
+                                        count);
         } else if (table_protocol(words[0]) != NULL && count > 1) {
             snprintf(name, sizeof(name), "%s %s", table_protocol(words[0]), words[1]);
             struct pool_service *service = pool_service_get(parse, name);
@@ -633,6 +686,9 @@ int pool_parse_table(struct pool_parse *parse, char *text)
             if (service != NULL && count > 2) {
                 snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",
                          words[2]);
+            }
+            if (service != NULL && count > 3 && words[3][0] == '(') {
+                status = read_flags(parse, "Flags", words[3] + 1, &service->flags);
             }
         } else {
             pool_skip_word(parse, words[0]);

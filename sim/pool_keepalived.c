@@ -69,13 +69,6 @@ static const char *const ignored[] = {
     "notify_up",
     "notify_down",
     "hashed",
-    "flag-1",
-    "flag-2",
-    "flag-3",
-    "sh-port",
-    "sh-fallback",
-    "mh-port",
-    "mh-fallback",
     "ip_family",
     "connect_timeout",
     "log_all_failures",
@@ -316,6 +309,9 @@ static int statement(struct keepalived *k, char **words, size_t count)
             (strcmp(words[0], "lb_algo") == 0 || strcmp(words[0], "lvs_sched") == 0)) {
             struct server_list *list = &k->parse->services[k->service].list;
             snprintf(list->scheduler, sizeof(list->scheduler), "%s", words[1]);
+        } else if (pool_flag(k->parse, words[0],
+                             &k->parse->services[k->service].flags)) {
+            break;
         } else if (!is_ignored(words[0])) {
             pool_skip_word(k->parse, words[0]);
         }

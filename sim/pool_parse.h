@@ -13,9 +13,14 @@
 
 enum { POOL_WORD = 128, POOL_WARNINGS = 16, POOL_WORDS_MAX = 64 };
 
+/* Connections that a table may say a service has; a replay keeps 16 bytes for each. */
+enum { POOL_CONNECTIONS_MAX = 10000000 };
+
 struct pool_service {
     char name[POOL_WORD]; /* "tcp 10.0.0.1:80", "fwmark 1", "group web" */
     struct locus_address address;
+    uint32_t flags;       /* LOCUS_FLAG_* of its scheduler */
+    uint64_t connections; /* active and inactive, of all servers */
     struct server_list list;
 };
 
@@ -54,6 +59,9 @@ int pool_number(const struct pool_parse *parse, const char *field, const char *t
 /* Adds a server, with an error when it is there already or too much. An exit_code. */
 int pool_add_server(struct pool_parse *parse, struct server_list *list,
                     const struct server_spec *spec);
+
+/* Adds what "sh-fallback", "mh-port" or "flag-1" says; false: it is no scheduler's flag. */
+bool pool_flag(struct pool_parse *parse, const char *word, uint32_t *flags);
 
 int pool_parse_script(struct pool_parse *parse, char *text);
 int pool_parse_table(struct pool_parse *parse, char *text);

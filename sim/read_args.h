@@ -26,8 +26,9 @@ extern const char *const read_unit_choices[];
 #define READ_ARGS_AT(type, field) \
     (offsetof(type, read) + offsetof(struct read_args, field))
 
-/* Entries of an option table, for a struct with a member "struct read_args read". */
-#define READ_ARGS_OPTIONS(type)                                                        \
+/* Entries of an option table, for a struct with a member "struct read_args read". end: what
+ * the end of the window is called, "to" unless that means something else there. */
+#define READ_ARGS_OPTIONS(type, end)                                                   \
     {"format",                                                                         \
      'f',                                                                              \
      OPTION_STRING,                                                                    \
@@ -84,7 +85,7 @@ extern const char *const read_unit_choices[];
          0,                                                                            \
          0,                                                                            \
          NULL},                                                                        \
-        {"to",                                                                         \
+        {end,                                                                          \
          0,                                                                            \
          OPTION_DURATION,                                                              \
          READ_ARGS_AT(type, to_ns),                                                    \

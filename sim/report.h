@@ -43,6 +43,9 @@ struct report_phase {
 enum { RECOVERED_WITHIN = 10 }; /* a tenth above the imbalance before counts as even */
 #define NEVER_RECOVERED UINT64_MAX
 
+/* Options that change a rule of the named set, as they are written. */
+enum { RULES_CHANGED_MAX = 3, RULE_CHANGED_SIZE = 48 };
+
 /* The destinations with the most connections. */
 enum { HOT_DESTINATIONS = 20 };
 struct hot_destination {
@@ -59,6 +62,8 @@ struct report {
     const struct arrival_options *arrivals;
     const struct server_list *servers;
     const char *rules;
+    char rules_changed[RULES_CHANGED_MAX][RULE_CHANGED_SIZE];
+    size_t rules_changed_count;
     uint64_t tcpfin_ns, udp_ns, expiration_ns;
     struct cache_config cache;
     bool weights_from_trace; /* servers' weights were chosen by concurrency */

@@ -107,6 +107,13 @@ static json_t *settings_object(const struct report *report)
     json_t *object = json_object();
 
     set_text(object, "rules", report->rules);
+    if (report->rules_changed_count > 0) {
+        json_t *changed = json_array();
+        for (size_t i = 0; i < report->rules_changed_count; i++) {
+            json_array_append_new(changed, json_string(report->rules_changed[i]));
+        }
+        json_object_set_new(object, "rules_changed", changed);
+    }
     set_text(object, "proto", protocols[report->arrivals->proto]);
     set_number(object, "tcpfin_ms", report->tcpfin_ns / 1000000u);
     set_number(object, "udp_ms", report->udp_ns / 1000000u);

@@ -262,6 +262,9 @@ static void print_servers(FILE *out, const struct report *report)
                 report_count(report->concurrency_peak, b));
     }
     fprintf(out, "\nrules    %s", report->rules);
+    for (size_t i = 0; i < report->rules_changed_count; i++) {
+        fprintf(out, ", %s", report->rules_changed[i]);
+    }
     if (report->cache.capacity > 0) {
         fprintf(out, "; %s cache of %s%s on each server",
                 cache_policy_names[report->cache.policy],

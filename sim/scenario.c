@@ -32,6 +32,7 @@ void server_event_text(const struct server_list *list, const struct server_event
 {
     const char *server = list->items[event->server].name;
     const char *word = "";
+    char scheduler[POLICY_TEXT];
 
     for (size_t i = 0; i < EVENT_WORDS; i++) {
         word = event_words[i].kind == event->kind ? event_words[i].word : word;
@@ -51,7 +52,8 @@ void server_event_text(const struct server_list *list, const struct server_event
         snprintf(text, EVENT_TEXT, "%s %s", word, server);
         break;
     case EVENT_SCHEDULER:
-        snprintf(text, EVENT_TEXT, "%s %s", word, event->scheduler);
+        policy_text(event->scheduler, event->flags, scheduler, sizeof(scheduler));
+        snprintf(text, EVENT_TEXT, "%s %s", word, scheduler);
         break;
     case EVENT_GUARD:
         snprintf(text, EVENT_TEXT, "%s %" PRIu32 "%s", word, event->floor,

@@ -10,6 +10,7 @@
 void servers_free(struct server_list *list)
 {
     free(list->items);
+    free(list->slots);
     free(list->events);
     memset(list, 0, sizeof(*list));
 }
@@ -73,9 +74,71 @@ static bool same_address(const struct locus_address *a, const struct locus_addre
     return memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes)) == 0;
 }
 
+static size_t hash_address(const struct locus_address *address)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u;
+    uint64_t x = (uint64_t)address->family << 16 | address->port;
+
+    if (address->family == LOCUS_IPV4) {
+        x ^= (uint64_t)address->key.ipv4 << 32;
+    } else {
+        x = (x ^ address->key.words[0]) * odd ^ address->key.words[1];
+    }
+    x = (x ^ x >> 32) * odd;
+    return (size_t)(x ^ x >> 32);
+}
+
+/* The slot of the server of that address, or the free one where it belongs. */
+static uint32_t *find_slot(const struct server_list *list,
+                           const struct locus_address *address)
+{
+    size_t mask = list->slot_count - 1;
+    size_t at = hash_address(address) & mask;
+
+    while (list->slots[at] != 0 &&
+           !same_address(&list->items[list->slots[at] - 1].address, address)) {
+        at = (at + 1) & mask;
+    }
+    return &list->slots[at];
+}
+
+/* Puts all servers into slots that are at most half full. Without memory for them servers are
+ * found all the same, one by one. */
+static void index_again(struct server_list *list)
+{
+    size_t wanted = 16;
+
+    while (wanted < 4 * list->count) {
+        wanted *= 2;
+    }
+    free(list->slots);
+    list->slots = calloc(wanted, sizeof(*list->slots));
+    list->slot_count = list->slots != NULL ? wanted : 0;
+    list->indexed = list->slots != NULL ? list->count : 0;
+    for (size_t i = 0; i < list->indexed; i++) {
+        *find_slot(list, &list->items[i].address) = (uint32_t)i + 1;
+    }
+}
+
+/* The last server is new. */
+static void index_last(struct server_list *list)
+{
+    size_t last = list->count - 1;
+
+    if (list->indexed < last || 2 * list->count > list->slot_count) {
+        index_again(list);
+        return;
+    }
+    *find_slot(list, &list->items[last].address) = (uint32_t)list->count;
+    list->indexed = list->count;
+}
+
 int64_t servers_find(const struct server_list *list,
                      const struct locus_address *address)
 {
+    if (list->count > 0 && list->indexed == list->count) {
+        return (int64_t)*find_slot(list, address) - 1;
+    }
     for (size_t i = 0; i < list->count; i++) {
         if (same_address(&list->items[i].address, address)) {
             return (int64_t)i;
@@ -124,7 +187,33 @@ int servers_add(struct server_list *list, const struct server_spec *spec)
     }
     list->items = items;
     list->items[list->count++] = *spec;
+    index_last(list);
     return LOCUS_OK;
+}
+
+void servers_drop(struct server_list *list, size_t number)
+{
+    list->count--;
+    memmove(list->items + number, list->items + number + 1,
+            (list->count - number) * sizeof(*list->items));
+    index_again(list);
+}
+
+void servers_clear(struct server_list *list)
+{
+    list->count = 0;
+    index_again(list);
+}
+
+void servers_reverse(struct server_list *list)
+{
+    for (size_t i = 0, j = list->count; i + 1 < j; i++) {
+        j--;
+        struct server_spec spec = list->items[i];
+        list->items[i] = list->items[j];
+        list->items[j] = spec;
+    }
+    index_again(list);
 }
 
 int servers_add_event(struct server_list *list, const struct server_event *event)

@@ -57,6 +57,9 @@ struct server_list {
     char scheduler[24];        /* its scheduler, where it is known */
     struct server_spec *items; /* in the order in which they are added */
     size_t count;
+    uint32_t *slots;   /* by address: 1 + number of a server; 0: free */
+    size_t slot_count; /* a power of two, or 0 */
+    size_t indexed;    /* servers in slots; fewer than count: no memory for it */
     struct server_event *events; /* by time */
     size_t event_count;
 };
@@ -83,6 +86,11 @@ static inline uint32_t server_capacity(const struct server_spec *spec)
 }
 /* LOCUS_EFULL: SERVERS_MAX are there. */
 int servers_add(struct server_list *list, const struct server_spec *spec);
+/* Servers behind it move up. Events are not looked at, here and by the next two. */
+void servers_drop(struct server_list *list, size_t number);
+void servers_clear(struct server_list *list);
+/* The last one becomes the first. */
+void servers_reverse(struct server_list *list);
 int servers_add_event(struct server_list *list, const struct server_event *event);
 /* Sorts events by time, those of one time as they were added. */
 void servers_sort_events(struct server_list *list);

@@ -124,6 +124,14 @@ static bool read_at(int fd, void *data, size_t size, uint64_t offset)
     return true;
 }
 
+uint64_t sorter_memory(uint64_t wanted_bytes)
+{
+    uint64_t bytes = wanted_bytes == 0 ? (uint64_t)1 << 30 : wanted_bytes;
+
+    bytes = bytes < MEMORY_MIN ? MEMORY_MIN : bytes;
+    return bytes > SIZE_MAX / 2 ? SIZE_MAX / 2 : bytes;
+}
+
 struct sorter *sorter_create(uint64_t memory_bytes)
 {
     struct sorter *sorter = calloc(1, sizeof(*sorter));
@@ -132,15 +140,7 @@ struct sorter *sorter_create(uint64_t memory_bytes)
         no_memory();
         return NULL;
     }
-    if (memory_bytes == 0) {
-        memory_bytes = (uint64_t)1 << 30;
-    }
-    if (memory_bytes < MEMORY_MIN) {
-        memory_bytes = MEMORY_MIN;
-    }
-    if (memory_bytes > SIZE_MAX / 2) {
-        memory_bytes = SIZE_MAX / 2;
-    }
+    memory_bytes = sorter_memory(memory_bytes);
     /* What a stage takes, with its pairs, leaves the rest for chunks. */
     size_t stage_bytes = sizeof(struct numbered_record) + 2 * sizeof(struct timed);
     size_t chunk_records = (size_t)memory_bytes / stage_bytes / 4;

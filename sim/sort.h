@@ -16,7 +16,9 @@
 
 struct sorter;
 
-/* 0: 1 GiB; at least 64 KiB are used. NULL: out of memory. */
+/* What a wanted bound on memory comes to. 0: 1 GiB; at least 64 KiB. */
+uint64_t sorter_memory(uint64_t wanted_bytes);
+/* With that bound. NULL: out of memory. */
 struct sorter *sorter_create(uint64_t memory_bytes);
 void sorter_destroy(struct sorter *sorter);
 /* All of these: false after a message on stderr. */

@@ -5,6 +5,7 @@
  */
 #include "stream.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,27 +83,43 @@ void stream_rewind(struct stream *stream)
     stream->last_ns = 0;
 }
 
-/* Reads; -1: fewer than there should be, or one is not as it must be. */
+/* False with errno, which is 0 when the file ends too early. */
+static bool read_all(const struct stream *stream, void *to, size_t size, uint64_t at)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = pread(fileno(stream->file), (char *)to + done, size - done,
+                            (off_t)(at + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Reads; -1 with errno, which is 0 when there are fewer than there should be, or one is not as
+ * it must be. */
 static ssize_t read_sound(struct stream *stream, struct numbered_record *batch,
                           size_t capacity)
 {
     uint64_t left = stream->count - stream->next;
     size_t wanted = left < capacity ? (size_t)left : capacity;
-    size_t size = wanted * sizeof(*batch), done = 0;
     uint64_t at = stream->records_at + stream->next * sizeof(*batch);
 
-    while (done < size) {
-        ssize_t got = pread(fileno(stream->file), (char *)batch + done, size - done,
-                            (off_t)(at + done));
-        if (got <= 0) {
-            return -1;
-        }
-        done += (size_t)got;
+    if (!read_all(stream, batch, wanted * sizeof(*batch), at)) {
+        return -1;
     }
     uint64_t last_ns = stream->last_ns;
     for (size_t i = 0; i < wanted; i++) {
         if (!locus_file_sound(stream->keys, &batch[i]) || batch[i].start_ns < last_ns ||
             (batch[i].flags & RECORD_HAS_TIME) == 0) {
+            errno = 0;
             return -1;
         }
         last_ns = batch[i].start_ns;
@@ -118,7 +135,8 @@ ssize_t stream_next(struct stream *stream, struct numbered_record *batch,
     ssize_t got = read_sound(stream, batch, capacity);
 
     if (got < 0) {
-        fprintf(stderr, "locus: %s: changed while it was read\n", stream->name);
+        fprintf(stderr, "locus: %s: %s\n", stream->name,
+                errno == 0 ? "changed while it was read" : strerror(errno));
     }
     return got;
 }

@@ -35,7 +35,8 @@ struct stream *stream_open(const char *path, const struct stream_progress *progr
                            struct record_keys *keys, struct stream_summary *summary);
 void stream_close(struct stream *stream);
 void stream_rewind(struct stream *stream);
-/* How many; 0 at the end; -1 after a message on stderr: the file is no longer what it was. */
+/* How many; 0 at the end; -1 after a message on stderr: the file cannot be read, or is no
+ * longer what it was. */
 ssize_t stream_next(struct stream *stream, struct numbered_record *batch,
                     size_t capacity);
 

@@ -257,13 +257,13 @@ static bool sort_pending(struct trace *trace)
 int reader_emit(struct reader *reader, const struct record *record, uint64_t stamp_ns)
 {
     struct trace *trace = reader->trace;
-    struct record timed = *record;
 
     reader->seen++;
     if (trace == NULL) {
         return 0;
     }
     struct trace_summary *summary = &trace->summary;
+    uint64_t start_ns = record->start_ns;
     uint64_t good = summary->records + summary->skipped;
     bool has_time = record->flags & RECORD_HAS_TIME;
     if (good > 0 && has_time != trace->timed) {
@@ -271,30 +271,32 @@ int reader_emit(struct reader *reader, const struct record *record, uint64_t sta
     }
     trace->timed = has_time;
     if (!has_time) {
-        timed.start_ns = stamp_ns = arrival_ns(trace, good);
+        start_ns = stamp_ns = arrival_ns(trace, good);
     }
     if (trace->stamped && stamp_ns < trace->last_stamp_ns) {
         summary->steps_back++;
     }
     trace->last_stamp_ns = stamp_ns;
     trace->stamped = true;
-    if (good == 0 || timed.start_ns < trace->earliest_ns) {
-        trace->earliest_ns = timed.start_ns;
+    if (good == 0 || start_ns < trace->earliest_ns) {
+        trace->earliest_ns = start_ns;
     }
     if (trace->until_progress-- == 0) {
         show_progress(reader);
     }
-    if (!sampled(trace, &timed)) {
+    if (!sampled(trace, record)) {
         summary->skipped++;
         return 0;
     }
-    count_times(summary, timed.start_ns, timed.duration_ns);
+    count_times(summary, start_ns, record->duration_ns);
     summary->records++;
-    summary->all_ipv4 = summary->all_ipv4 && timed.dst_family == LOCUS_IPV4;
-    if (!record_note(&trace->keys, &timed, reader->dst_name, reader->src_name,
-                     &trace->pending[trace->pending_count++])) {
+    summary->all_ipv4 = summary->all_ipv4 && record->dst_family == LOCUS_IPV4;
+    struct numbered_record *pending = &trace->pending[trace->pending_count++];
+    if (!record_note(&trace->keys, record, reader->dst_name, reader->src_name,
+                     pending)) {
         return no_memory();
     }
+    pending->start_ns = start_ns;
     return trace->pending_count < PENDING || sort_pending(trace) ? 0 : EXIT_RUNTIME;
 }
 

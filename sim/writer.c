@@ -3,9 +3,11 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "keyset.h"
 #include "locus_file.h"
 #include "sort.h"
+#include "temporary.h"
 
 enum { OUTPUT_BUFFER = 1 << 18, NAME_MAX_TEXT = 1024 };
 
@@ -29,8 +32,9 @@ struct writer {
     uint64_t records;        /* so far; with a sorter, in all */
     uint64_t written;
     int64_t
-        *nexts;  /* oraclegeneral: the number of the next record of the same object */
-    bool failed; /* in begin(), which said why */
+        *nexts; /* oraclegeneral: the number of the next record of the same object */
+    size_t nexts_mapped; /* bytes, in a temporary file; 0: in memory */
+    bool failed;         /* in begin(), which said why */
 };
 
 /* A name as one word of a log: what would end it or the line is percent-encoded. */
@@ -511,32 +515,47 @@ static void eve_record(struct writer *w, const struct record *r,
     fprintf(w->out, "}}\n");
 }
 
-/* A place for one more number, counts doubling; NULL: no memory. */
-static int64_t *grow_numbers(int64_t *numbers, uint64_t count)
+/* Room for a number a record: in memory, or in a temporary file where that would be more than
+ * sorting may take. False after a message. */
+static bool make_nexts(struct writer *w)
 {
-    if ((count & (count - 1)) != 0) {
-        return numbers;
+    size_t bytes = (size_t)(w->records + 1) * sizeof(*w->nexts);
+
+    if (bytes <= sorter_memory(w->options.memory_bytes)) {
+        w->nexts = malloc(bytes);
+        if (w->nexts == NULL) {
+            fprintf(stderr, "locus: out of memory for objects\n");
+        }
+        return w->nexts != NULL;
     }
-    return realloc(numbers, (count == 0 ? 1 : 2 * count) * sizeof(*numbers));
+    int fd = temporary_open();
+    if (fd < 0) {
+        return false;
+    }
+    errno = posix_fallocate(fd, 0, (off_t)bytes);
+    void *mapped = MAP_FAILED;
+    if (errno == 0) {
+        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (mapped == MAP_FAILED) {
+        temporary_failed("write");
+    } else {
+        w->nexts = mapped;
+        w->nexts_mapped = bytes;
+    }
+    close(fd);
+    return w->nexts != NULL;
 }
 
 /* Notes for the record of that number whether and where its object comes again. last: by
  * object; -1: not seen yet. */
-static bool look_ahead(struct writer *w, int64_t *last, uint32_t object,
-                       uint64_t number)
+static void look_ahead(struct writer *w, int64_t *last, uint32_t object, int64_t number)
 {
-    int64_t *nexts = grow_numbers(w->nexts, number);
-
-    if (nexts == NULL) {
-        return false;
-    }
-    w->nexts = nexts;
-    nexts[number] = -1;
+    w->nexts[number] = -1;
     if (last[object] >= 0) {
-        nexts[last[object]] = (int64_t)number;
+        w->nexts[last[object]] = number;
     }
-    last[object] = (int64_t)number;
-    return true;
+    last[object] = number;
 }
 
 /* Each record says when its object is asked for next: one pass ahead finds out. */
@@ -546,28 +565,26 @@ static bool oracle_begin_pass(struct writer *w)
     struct numbered_record batch[BATCH];
     size_t bytes = (w->keys.destinations.count + 1) * sizeof(int64_t);
     int64_t *last = malloc(bytes);
-    uint64_t number = 0;
-    bool ok = last != NULL;
-    ssize_t got = 0;
+    int64_t number = 0;
+    ssize_t got;
 
-    if (ok) {
-        memset(last, 0xff, bytes);
+    if (last == NULL) {
+        fprintf(stderr, "locus: out of memory for objects\n");
+        return false;
     }
-    while (ok && (got = sorter_next(w->sorter, batch, BATCH)) > 0) {
-        for (ssize_t i = 0; ok && i < got; i++) {
-            ok = look_ahead(w, last, batch[i].dst, number++);
+    memset(last, 0xff, bytes);
+    while ((got = sorter_next(w->sorter, batch, BATCH)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            look_ahead(w, last, batch[i].dst, number++);
         }
     }
     free(last);
-    if (!ok) {
-        fprintf(stderr, "locus: out of memory for objects\n");
-    }
-    return ok && got == 0 && sorter_rewind(w->sorter);
+    return got == 0 && sorter_rewind(w->sorter);
 }
 
 static void oracle_begin(struct writer *w)
 {
-    w->failed = !oracle_begin_pass(w);
+    w->failed = !make_nexts(w) || !oracle_begin_pass(w);
 }
 
 /* Seconds, object, size, number of the object's next request: little-endian, packed. Sizes end
@@ -605,19 +622,21 @@ static void locus_keys(struct writer *w, const struct keyset *keys)
 
 static void locus_begin(struct writer *w)
 {
+    const struct record_keys *keys =
+        w->options.keys != NULL ? w->options.keys : &w->keys;
     struct locus_file_header header = {
         .magic = {'L', 'O', 'C', 'U', 'S', '\r', '\n', '\x1a'},
         .version = LOCUS_FILE_VERSION,
         .record_bytes = sizeof(struct numbered_record),
         .count = w->records,
-        .destinations = w->keys.destinations.count,
-        .clients = w->keys.clients.count,
+        .destinations = keys->destinations.count,
+        .clients = keys->clients.count,
         .flags = w->options.timeless ? LOCUS_FILE_TIMELESS : 0,
     };
 
     fwrite(&header, sizeof(header), 1, w->out);
-    locus_keys(w, &w->keys.destinations);
-    locus_keys(w, &w->keys.clients);
+    locus_keys(w, &keys->destinations);
+    locus_keys(w, &keys->clients);
 }
 
 const struct writer_format writer_formats[] = {
@@ -741,7 +760,11 @@ void writer_abandon(struct writer *writer)
     }
     sorter_destroy(writer->sorter);
     record_keys_free(&writer->keys);
-    free(writer->nexts);
+    if (writer->nexts_mapped > 0) {
+        munmap(writer->nexts, writer->nexts_mapped);
+    } else {
+        free(writer->nexts);
+    }
     free(writer->buffer);
     free(writer);
 }
@@ -785,7 +808,10 @@ struct writer *writer_open(const struct writer_options *options)
         writer_abandon(writer);
         return NULL;
     }
-    if (options->format->by_end || options->format->binary || options->format->ahead) {
+    writer->records = options->records;
+    bool wait = options->format->by_end || options->format->ahead ||
+                (options->format->binary && options->keys == NULL);
+    if (wait) {
         writer->sorter = sorter_create(options->memory_bytes);
         if (writer->sorter == NULL) {
             writer_abandon(writer);
@@ -875,8 +901,8 @@ static bool write_text(struct writer *writer, const struct numbered_record *batc
     return true;
 }
 
-static bool write_binary(struct writer *writer, const struct numbered_record *batch,
-                         size_t count)
+bool writer_numbered(struct writer *writer, const struct numbered_record *batch,
+                     size_t count)
 {
     writer->written += count;
     return fwrite(batch, sizeof(*batch), count, writer->out) == count ||
@@ -900,7 +926,7 @@ static bool write_sorted(struct writer *writer)
         }
     }
     while ((got = sorter_next(writer->sorter, batch, BATCH)) > 0) {
-        bool ok = format->binary ? write_binary(writer, batch, (size_t)got)
+        bool ok = format->binary ? writer_numbered(writer, batch, (size_t)got)
                                  : write_text(writer, batch, (size_t)got);
         if (!ok) {
             return false;

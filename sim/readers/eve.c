@@ -79,15 +79,21 @@ static int take_flow(struct reader *reader, const json_t *event)
 enum place { TYPE, SRC, SRC_PORT, DST, DST_PORT, PROTO, START, END, BYTES, PLACES };
 
 static const struct json_key plain_keys[] = {
-    JSON_KEY("event_type", TYPE),
-    JSON_KEY("src_ip", SRC),
-    JSON_KEY("src_port", SRC_PORT),
-    JSON_KEY("dest_ip", DST),
-    JSON_KEY("dest_port", DST_PORT),
-    JSON_KEY("proto", PROTO),
-    JSON_INNER("flow", "start", START),
-    JSON_INNER("flow", "end", END),
-    JSON_INNER("flow", "bytes_toclient", BYTES),
+    JSON_KEY("event_type", TYPE),    JSON_KEY("src_ip", SRC),
+    JSON_KEY("src_port", SRC_PORT),  JSON_KEY("dest_ip", DST),
+    JSON_KEY("dest_port", DST_PORT), JSON_KEY("proto", PROTO),
+};
+
+static const struct json_key plain_flow_keys[] = {
+    JSON_KEY("bytes_toclient", BYTES),
+    JSON_KEY("start", START),
+    JSON_KEY("end", END),
+};
+
+static const struct json_wanted plain_wanted = {
+    .keys = JSON_KEYS(plain_keys),
+    .outer = {.text = "flow", .length = 4},
+    .inner = JSON_KEYS(plain_flow_keys),
 };
 
 /* The flow of a plain line without fault. False: the tree is to be looked at. */
@@ -139,9 +145,8 @@ static int eve_line(struct reader *reader, struct slice line)
     if (line.length == 0) {
         return 0;
     }
-    if (json_plain(line, plain_keys, sizeof(plain_keys) / sizeof(*plain_keys), v,
-                   PLACES) &&
-        v[TYPE].kind == JSON_TEXT && v[TYPE].text.length > 0) {
+    if (json_plain(line, &plain_wanted, v, PLACES) && v[TYPE].kind == JSON_TEXT &&
+        v[TYPE].text.length > 0) {
         if (!slice_equals(v[TYPE].text, "flow")) {
             reader_other(reader);
             return 0;

@@ -5,15 +5,18 @@ struct cursor {
     const char *at, *end;
 };
 
-static void skip_blanks(struct cursor *c)
+static inline void skip_blanks(struct cursor *c)
 {
-    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t')) {
-        c->at++;
+    const char *at = c->at;
+
+    while (at < c->end && (*at == ' ' || *at == '\t')) {
+        at++;
     }
+    c->at = at;
 }
 
 /* Takes that character, and the blanks behind it. */
-static bool take(struct cursor *c, char wanted)
+static inline bool take(struct cursor *c, char wanted)
 {
     if (c->at == c->end || *c->at != wanted) {
         return false;
@@ -29,25 +32,23 @@ static bool take_string(struct cursor *c, struct slice *out)
     if (c->at == c->end || *c->at != '"') {
         return false;
     }
-    const char *start = ++c->at;
-    while (c->at < c->end && *c->at != '"') {
-        if (*c->at < ' ' || *c->at > '~' || *c->at == '\\') {
-            return false;
-        }
-        c->at++;
-    }
-    *out = (struct slice){start, (size_t)(c->at - start)};
+    const char *start = c->at + 1;
+    size_t length = plain_length((struct slice){start, (size_t)(c->end - start)});
+    *out = (struct slice){start, length};
+    c->at = start + length;
     return take(c, '"');
 }
 
 static size_t take_digits(struct cursor *c)
 {
-    const char *start = c->at;
+    const char *at = c->at;
 
-    while (c->at < c->end && *c->at >= '0' && *c->at <= '9') {
-        c->at++;
+    while (at < c->end && *at >= '0' && *at <= '9') {
+        at++;
     }
-    return (size_t)(c->at - start);
+    size_t digits = (size_t)(at - c->at);
+    c->at = at;
+    return digits;
 }
 
 /* Digits, with or without a fraction: no sign, no exponent, no zero in front. */
@@ -118,9 +119,9 @@ static bool take_list(struct cursor *c)
 }
 
 struct asked {
-    const struct json_key *keys;
-    size_t key_count;
+    const struct json_wanted *wanted;
     struct json_plain *values;
+    size_t next; /* of the keys: behind the one that was found last */
     bool outer_seen;
 };
 
@@ -129,77 +130,97 @@ static bool same(struct slice a, struct slice b)
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
+/* NULL: it is not asked for. Lines of a log say their members in one order, mostly that of
+ * the keys, so that the one behind the last is looked at first. */
+static const struct json_key *find_key(struct asked *asked,
+                                       const struct json_keys *keys, struct slice name)
+{
+    size_t i = asked->next < keys->count ? asked->next : 0;
+
+    for (size_t n = 0; n < keys->count; n++) {
+        const struct json_key *key = &keys->items[i];
+        i = i + 1 < keys->count ? i + 1 : 0;
+        if (same(key->name, name)) {
+            asked->next = i;
+            return key;
+        }
+    }
+    return NULL;
+}
+
 /* Puts the value where it is asked for. False when something is there already. */
-static bool keep(const struct asked *asked, struct slice outer, struct slice key,
+static bool keep(struct asked *asked, const struct json_keys *keys, struct slice name,
                  const struct json_plain *value)
 {
-    for (size_t i = 0; i < asked->key_count; i++) {
-        const struct json_key *k = &asked->keys[i];
-        if (!same(key, k->key) || (outer.text == NULL) != (k->outer.text == NULL) ||
-            (outer.text != NULL && !same(outer, k->outer))) {
-            continue;
-        }
-        if (asked->values[k->place].kind != JSON_ABSENT) {
-            return false;
-        }
-        asked->values[k->place] = *value;
+    const struct json_key *key = find_key(asked, keys, name);
+
+    if (key == NULL) {
         return true;
     }
+    if (asked->values[key->place].kind != JSON_ABSENT) {
+        return false;
+    }
+    asked->values[key->place] = *value;
     return true;
 }
 
-/* Whether something inside of the member is asked for, and was a member before: the later one
- * would count, not both. */
-static bool is_outer_again(struct asked *asked, struct slice key)
+/* The keys of which the object inside that has this name is asked for. NULL: the name comes
+ * again, and the later one would count, not both. */
+static const struct json_keys *inner_keys(struct asked *asked, struct slice name)
 {
-    for (size_t i = 0; i < asked->key_count; i++) {
-        if (asked->keys[i].outer.text != NULL && same(key, asked->keys[i].outer)) {
-            bool again = asked->outer_seen;
-            asked->outer_seen = true;
-            return again;
-        }
+    static const struct json_keys none = {NULL, 0};
+    const struct slice outer = asked->wanted->outer;
+
+    if (outer.text == NULL || !same(name, outer)) {
+        return &none;
     }
-    return false;
+    if (asked->outer_seen) {
+        return NULL;
+    }
+    asked->outer_seen = true;
+    return &asked->wanted->inner;
 }
 
-/* The members of the object, up to and with its brace. */
-static bool take_members(struct cursor *c, struct asked *asked, struct slice outer)
+/* The members of the object, up to and with its brace; of one inside when inside is true. */
+static bool take_members(struct cursor *c, struct asked *asked,
+                         const struct json_keys *keys, bool inside)
 {
     if (take(c, '}')) {
         return true;
     }
     do {
         struct json_plain value = {.kind = JSON_OTHER};
-        struct slice key;
-        if (!take_string(c, &key) || !take(c, ':') || c->at == c->end ||
-            (outer.text == NULL && is_outer_again(asked, key))) {
+        const struct json_keys *inner = NULL;
+        struct slice name;
+        if (!take_string(c, &name) || !take(c, ':') || c->at == c->end ||
+            (!inside && (inner = inner_keys(asked, name)) == NULL)) {
             return false;
         }
-        if (*c->at == '{' && outer.text == NULL) {
+        if (*c->at == '{' && !inside) {
             take(c, '{');
-            if (!take_members(c, asked, key)) {
+            if (!take_members(c, asked, inner, true)) {
                 return false;
             }
         } else if (*c->at == '[' ? !take_list(c) : !take_scalar(c, &value)) {
             return false;
         }
-        if (!keep(asked, outer, key, &value)) {
+        if (!keep(asked, keys, name, &value)) {
             return false;
         }
     } while (take(c, ','));
     return take(c, '}');
 }
 
-bool json_plain(struct slice line, const struct json_key *keys, size_t key_count,
+bool json_plain(struct slice line, const struct json_wanted *wanted,
                 struct json_plain *values, size_t count)
 {
     struct cursor c = {line.text, line.text + line.length};
-    struct asked asked = {keys, key_count, values, false};
+    struct asked asked = {.wanted = wanted, .values = values};
 
     for (size_t i = 0; i < count; i++) {
         values[i] = (struct json_plain){.kind = JSON_ABSENT};
     }
-    return take(&c, '{') && take_members(&c, &asked, (struct slice){NULL, 0}) &&
+    return take(&c, '{') && take_members(&c, &asked, &wanted->keys, false) &&
            c.at == c.end;
 }
 

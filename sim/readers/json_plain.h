@@ -18,26 +18,36 @@ struct json_plain {
     struct slice text; /* of a JSON_TEXT what stands between its quotes */
 };
 
-/* A member that is asked for: of the object, or of the object inside that is called outer. */
+/* A member that is asked for. */
 struct json_key {
-    struct slice outer; /* text NULL: none; the same in all keys that have one */
-    struct slice key;
+    struct slice name;
     uint8_t place; /* in the values; several keys may share one */
 };
 
-#define JSON_KEY(name, at)                                                 \
-    {                                                                      \
-        .key = {.text = (name), .length = sizeof(name) - 1}, .place = (at) \
+#define JSON_KEY(text_, at)                                                   \
+    {                                                                         \
+        .name = {.text = (text_), .length = sizeof(text_) - 1}, .place = (at) \
     }
-#define JSON_INNER(of, name, at)                                           \
-    {                                                                      \
-        .outer = {.text = (of), .length = sizeof(of) - 1},                 \
-        .key = {.text = (name), .length = sizeof(name) - 1}, .place = (at) \
+
+struct json_keys {
+    const struct json_key *items;
+    size_t count;
+};
+
+#define JSON_KEYS(array)                                            \
+    {                                                               \
+        .items = (array), .count = sizeof(array) / sizeof(*(array)) \
     }
+
+struct json_wanted {
+    struct json_keys keys;
+    struct slice outer;     /* an object inside; text NULL: none */
+    struct json_keys inner; /* of it */
+};
 
 /* Fills values, all count of them. False when the line is not plain, or says one of them, or
  * what they are inside of, twice. */
-bool json_plain(struct slice line, const struct json_key *keys, size_t key_count,
+bool json_plain(struct slice line, const struct json_wanted *wanted,
                 struct json_plain *values, size_t count);
 
 /* As json_time(), json_seconds(), json_u64() and json_port() read them; false as well where

@@ -149,9 +149,14 @@ int nfdump_json_line(struct reader *reader, struct nfdump_json *json, struct sli
         line.text[line.length - 2] == '}') { /* "}," */
         line.length--;
     }
-    if (json->length == 0 && line.length == 1 && strchr("[],", line.text[0]) != NULL) {
+    if (json->length == 0 && line.length == 1 &&
+        memchr("[],", line.text[0], 3) != NULL) {
         reader_other(reader);
         return 0;
+    }
+    if (json->length == 0 && line.length > 0 && line.text[0] != '{') {
+        return reader_bad(reader, "line is no JSON", "line", "an object in braces",
+                          line);
     }
     if (line.length == 0 || (status = keep(reader, json, line)) != 0 ||
         json->length == 0 || line.text[line.length - 1] != '}') {
@@ -173,7 +178,7 @@ bool nfdump_json_certain(struct slice head)
 {
     size_t at = 0;
 
-    while (at < head.length && strchr(" \t\r\n", head.text[at]) != NULL) {
+    while (at < head.length && memchr(" \t\r\n", head.text[at], 4) != NULL) {
         at++;
     }
     return at < head.length && (head.text[at] == '[' || head.text[at] == '{') &&

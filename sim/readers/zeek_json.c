@@ -103,10 +103,19 @@ static const struct json_key plain_keys[] = {
     JSON_KEY("id_orig_p", ORIG_P),
     JSON_KEY("id_resp_h", RESP_H),
     JSON_KEY("id_resp_p", RESP_P),
-    JSON_INNER("id", "orig_h", ORIG_H),
-    JSON_INNER("id", "orig_p", ORIG_P),
-    JSON_INNER("id", "resp_h", RESP_H),
-    JSON_INNER("id", "resp_p", RESP_P),
+};
+
+static const struct json_key plain_id_keys[] = {
+    JSON_KEY("orig_h", ORIG_H),
+    JSON_KEY("orig_p", ORIG_P),
+    JSON_KEY("resp_h", RESP_H),
+    JSON_KEY("resp_p", RESP_P),
+};
+
+static const struct json_wanted plain_wanted = {
+    .keys = JSON_KEYS(plain_keys),
+    .outer = {.text = "id", .length = 2},
+    .inner = JSON_KEYS(plain_id_keys),
 };
 
 /* The record of a plain line without fault. False: take_object() is to look at it. */
@@ -114,8 +123,7 @@ static bool take_plain(struct reader *reader, struct slice line, struct record *
 {
     struct json_plain v[PLACES];
 
-    if (!json_plain(line, plain_keys, sizeof(plain_keys) / sizeof(*plain_keys), v,
-                    PLACES) ||
+    if (!json_plain(line, &plain_wanted, v, PLACES) ||
         !json_plain_time(&v[TS], &record->start_ns)) {
         return false;
     }

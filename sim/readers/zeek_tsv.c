@@ -238,9 +238,11 @@ static int tsv_line(struct reader *reader, struct slice line)
     if (line.text[0] == '#') {
         return header(reader, line);
     }
-    struct slice trimmed = slice_trim(line);
-    if (trimmed.length > 0 && trimmed.text[0] == '#') {
-        return header(reader, trimmed);
+    if (line.text[0] == ' ' || line.text[0] == '\t') {
+        struct slice trimmed = slice_trim(line);
+        if (trimmed.length > 0 && trimmed.text[0] == '#') {
+            return header(reader, trimmed);
+        }
     }
     return tsv_record(reader, line);
 }

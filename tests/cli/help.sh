@@ -33,6 +33,11 @@ fits_80_columns() {
     ! grep -nE '^.{80,}| $' "$scratch/help"
 }
 
+# The second of two options of one name could never be given.
+names_each_option_once() {
+    ! grep -oE '^  --[a-z0-9-]+' "$scratch/help" | sort | uniq -d | grep .
+}
+
 # exits STATUS ARGUMENTS...: nothing on stdout, one line on stderr.
 refuses() {
     local status=0
@@ -102,6 +107,7 @@ commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' "$scratch/hel
 for command in $commands; do
     check "$command --help is printed" prints_help "$command" --help
     check "$command --help fits 80 columns" fits_80_columns
+    check "$command --help names each option once" names_each_option_once
     check "$command refuses an unknown option" refuses "$command" --no-such-option
 done
 

@@ -38,6 +38,31 @@ static const struct pool_case cases[] = {
      "ipvsadm -d -t 10.0.0.1:80 -r 10.1.0.3\n"
      "ipvsadm --set 900 120 300\nipvsadm -Ln\n",
      NULL, false, "10.1.0.1:80*5 10.1.0.2:80*70000"},
+    /* A replay keeps something for each connection of a table, so that there is a bound. */
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 2147483647 0\n",
+     NULL, false, NULL},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 5000000 4999998\n  -> 10.1.0.2:80 Masq 1 2 1\n",
+     NULL, false, NULL},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 5000000 4999998\n  -> 10.1.0.2:80 Masq 1 1 1\n"
+     "UDP  10.0.0.1:80 lblc\n  -> 10.1.0.1:80 Masq 1 1 1\n",
+     "tcp 10.0.0.1:80", false, "10.1.0.1:80*1(5000000,4999998) 10.1.0.2:80*1(1,1)"},
+    {"Prot LocalAddress:Port Scheduler Flags\n"
+     "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\n"
+     "TCP  10.0.0.1:80 lblc\n"
+     "  -> 10.1.0.1:80 Masq 1 6000000 0\n"
+     "Prot LocalAddress:Port            Uthreshold Lthreshold ActiveConn InActConn\n"
+     "  -> RemoteAddress:Port\nTCP  10.0.0.1:80   lblc\n"
+     "  -> 10.1.0.1:80 9 8 6000000 0\n",
+     NULL, false, "10.1.0.1:80*1<9,8>(6000000,0)"},
     /* Behind a sleep, commands are events. */
     {"-A -f 1 -s lblcr\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n-e -f 1 -r 10.1.0.1:0 -w "
      "4\n"
@@ -513,6 +538,108 @@ START_TEST(an_event_reads_as_its_line_was_written)
 }
 END_TEST
 
+/* How a file says which flags a scheduler has, and what --policy would be for it. */
+static const struct {
+    const char *text, *scheduler; /* NULL: refused */
+} flagged[] = {
+    {"-A -t 10.0.0.1:80 -s sh -b sh-fallback,sh-port\n-a -t 10.0.0.1:80 -r 10.1.0.1\n",
+     "sh:fallback:port"},
+    {"-A -t 10.0.0.1:80 -s mh -bmh-port\n-a -t 10.0.0.1:80 -r 10.1.0.1\n", "mh:port"},
+    {"--add-service -t 10.0.0.1:80 -s mh --sched-flags=flag-1,flag-3\n"
+     "-a -t 10.0.0.1:80 -r 10.1.0.1\n",
+     "mh:fallback"},
+    {"-A -t 10.0.0.1:80 -s sh -b sh-port\n-a -t 10.0.0.1:80 -r 10.1.0.1\n"
+     "-E -t 10.0.0.1:80 -s sh\n",
+     "sh"},
+    {"-A -t 10.0.0.1:80 -s wlc -b flag-1\n-a -t 10.0.0.1:80 -r 10.1.0.1\n", "wlc"},
+    {"-A -t 10.0.0.1:80 -s sh -b sh-fallbac\n-a -t 10.0.0.1:80 -r 10.1.0.1\n", NULL},
+    {"-A -t 10.0.0.1:80 -s sh -b ,sh-port\n-a -t 10.0.0.1:80 -r 10.1.0.1\n", NULL},
+    {"TCP  10.0.0.1:80 mh (mh-fallback,mh-port)\n  -> 10.1.0.1:80 Masq 1 0 0\n",
+     "mh:fallback:port"},
+    {"TCP  10.0.0.1:80 mh persistent 300\n  -> 10.1.0.1:80 Masq 1 0 0\n", "mh"},
+    {"virtual_server 10.0.0.1 80 {\n sh-port\n lb_algo sh\n sh-fallback\n"
+     " real_server 10.1.0.1 80 { weight 1 }\n}\n",
+     "sh:fallback:port"},
+    {"virtual_server 10.0.0.1 80 {\n flag-2\n lb_algo lblc\n"
+     " real_server 10.1.0.1 80 { weight 1 }\n}\n",
+     "lblc"},
+};
+
+START_TEST(flags_of_a_scheduler_are_read)
+{
+    struct server_list list = {0};
+    char path[64];
+
+    write_file(flagged[_i].text, path);
+    int status = pool_file_read("test", path, NULL, false, &list);
+    unlink(path);
+    ck_assert_int_eq(status, flagged[_i].scheduler != NULL ? EXIT_OK : EXIT_USAGE);
+    if (status == EXIT_OK) {
+        ck_assert_str_eq(list.scheduler, flagged[_i].scheduler);
+    }
+    servers_free(&list);
+}
+END_TEST
+
+START_TEST(a_scheduler_may_change_its_flags_meanwhile)
+{
+    struct server_list list = {0};
+    char path[64], text[EVENT_TEXT];
+
+    write_file("-A -f 1 -s sh\n-a -f 1 -r 10.1.0.1:0 -w 2\nsleep 60\n"
+               "-E -f 1 -s sh -b sh-port\n",
+               path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.event_count, 1);
+    ck_assert_uint_eq(list.events[0].flags, LOCUS_FLAG_PORT);
+    server_event_text(&list, &list.events[0], text);
+    ck_assert_str_eq(text, "scheduler sh:port");
+    servers_free(&list);
+}
+END_TEST
+
+static void append_server(char **at, const char *command, unsigned i)
+{
+    *at += sprintf(*at, "%s -t 10.0.0.1:80 -r 10.%u.%u.%u:80 -w 3\n", command, i >> 16,
+                   i >> 8 & 255, i & 255);
+}
+
+/* All that a pool may have, some taken out again, and the last one said twice. */
+START_TEST(a_large_pool_file_has_each_server_once)
+{
+    enum { LINE = 64, DROPPED = 100 };
+    char *text = malloc(LINE * (size_t)(SERVERS_MAX + DROPPED + 2));
+    char *end = text;
+    struct server_list list = {0};
+    char path[64];
+
+    for (unsigned i = 0; i < SERVERS_MAX; i++) {
+        append_server(&end, "-a", i);
+    }
+    for (unsigned i = 0; i < DROPPED; i++) {
+        append_server(&end, "-d", 7 * i);
+    }
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, true, &list), EXIT_OK);
+    unlink(path);
+    ck_assert_uint_eq(list.count, SERVERS_MAX - DROPPED);
+    ck_assert_str_eq(list.items[0].name, "10.0.255.254:80");
+    for (size_t i = 0; i < list.count; i++) {
+        MUST(servers_find(&list, &list.items[i].address) == (int64_t)i);
+    }
+    struct locus_address dropped = {LOCUS_IPV4, 80, {.ipv4 = 0x0a000007}};
+    ck_assert_int_eq(servers_find(&list, &dropped), -1);
+    servers_free(&list);
+
+    append_server(&end, "-a", SERVERS_MAX - 1);
+    write_file(text, path);
+    ck_assert_int_eq(pool_file_read("test", path, NULL, false, &list), EXIT_USAGE);
+    unlink(path);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pool files");
@@ -520,6 +647,10 @@ int main(void)
 
     tcase_add_loop_test(tcase, pool_files_give_the_servers_they_name, 0,
                         sizeof(cases) / sizeof(*cases));
+    tcase_add_loop_test(tcase, flags_of_a_scheduler_are_read, 0,
+                        sizeof(flagged) / sizeof(*flagged));
+    tcase_add_test(tcase, a_scheduler_may_change_its_flags_meanwhile);
+    tcase_add_test(tcase, a_large_pool_file_has_each_server_once);
     tcase_add_test(tcase, a_word_of_a_million_options_is_read);
     tcase_add_test(tcase, a_line_of_keepalived_may_be_long);
     tcase_add_test(tcase, a_pool_file_that_is_not_there_is_a_runtime_error);

@@ -102,7 +102,11 @@ START_TEST(whole_numbers_stop_at_64_bits)
     ck_assert_uint_eq(value, UINT64_MAX);
     ck_assert(slice_u64(slice_of("00000000000000000007"), &value));
     ck_assert_uint_eq(value, 7);
+    ck_assert(slice_u64(slice_of("10000000000000000000"), &value));
+    ck_assert_uint_eq(value, 10000000000000000000u);
     ck_assert(!slice_u64(slice_of("18446744073709551616"), &value));
+    ck_assert(!slice_u64(slice_of("19999999999999999999"), &value));
+    ck_assert(!slice_u64(slice_of("20000000000000000000"), &value));
     ck_assert(!slice_u64(slice_of("99999999999999999999"), &value));
     ck_assert(!slice_u64(slice_of("184467440737095516150"), &value));
     ck_assert(!slice_u64(slice_of(""), &value));
@@ -281,6 +285,24 @@ START_TEST(quoted_fields_may_hold_separators)
 }
 END_TEST
 
+/* Each odd byte at each place of a text longer than a word. */
+START_TEST(plain_text_ends_at_the_first_byte_that_needs_an_escape)
+{
+    char text[20];
+
+    for (size_t at = 0; at < sizeof(text); at++) {
+        for (int byte = 0; byte < 256; byte++) {
+            bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+            memset(text, 'a' + (int)at, sizeof(text));
+            text[at] = (char)byte;
+            ck_assert_uint_eq(plain_length((struct slice){text, sizeof(text)}),
+                              plain ? sizeof(text) : at);
+        }
+    }
+    ck_assert_uint_eq(plain_length((struct slice){text, 0}), 0);
+}
+END_TEST
+
 START_TEST(what_is_shown_is_plain_and_fits)
 {
     char text[16];
@@ -338,6 +360,7 @@ int main(void)
                         (int)(sizeof(urls) / sizeof(urls[0])));
     tcase_add_test(tcase, splitting_finds_every_separator);
     tcase_add_test(tcase, quoted_fields_may_hold_separators);
+    tcase_add_test(tcase, plain_text_ends_at_the_first_byte_that_needs_an_escape);
     tcase_add_test(tcase, what_is_shown_is_plain_and_fits);
     tcase_add_test(tcase, a_key_set_numbers_keys_by_first_appearance);
     return suite_run(suite);

@@ -611,6 +611,23 @@ START_TEST(plain_lines_of_json_are_read_as_the_library_reads_them)
 }
 END_TEST
 
+/* A search for one of some characters finds the end of their string as well. */
+START_TEST(a_zero_byte_between_objects_of_nfdump_is_a_bad_line)
+{
+    static const char text[] =
+        "[\n\0\n{\"first\":\"1970-01-01T00:00:10.000\",\"last\":"
+        "\"1970-01-01T00:00:11.000\",\"in_bytes\":5,\"proto\":6,\"src_port\":4000,"
+        "\"dst_port\":53,\"src4_addr\":\"10.0.0.9\",\"dst4_addr\":\"10.0.0.1\"}\n]\n";
+    struct trace_options options = {.format = "nfdump", .max_bad = UINT64_MAX};
+
+    ck_assert_str_eq(
+        read_text(&options, text, sizeof(text) - 1),
+        "10 1 10.0.0.1:53 < 10.0.0.9:4000 6 0\n! 1 line is no JSON\n= 2\n");
+    options.format = NULL;
+    ck_assert_str_eq(read_text(&options, "\0{\"src4_addr\":1}\n", 18), "exit 2\n");
+}
+END_TEST
+
 START_TEST(oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad)
 {
     static const struct oracle rows[] = {
@@ -762,6 +779,7 @@ int main(void)
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_loop_test(tcase, plain_lines_of_json_are_read_as_the_library_reads_them,
                         0, 40);
+    tcase_add_test(tcase, a_zero_byte_between_objects_of_nfdump_is_a_bad_line);
     tcase_add_test(tcase, oracle_general_is_found_by_its_shape_and_a_cut_record_is_bad);
     tcase_add_test(tcase, object_traces_that_only_count_lines_have_no_times);
     tcase_add_test(tcase, too_many_bad_records_give_exit_3_and_a_summary);
