@@ -226,6 +226,21 @@ static ssize_t outcome(const struct connection *connection, int got)
     return -1;
 }
 
+/*
+ * A server that refuses a client says so, closes, and answers what still comes with a reset: a
+ * slow client meets that before it has read why, and the kernel keeps what it received. After
+ * such a failure OpenSSL wants nothing done any more; nothing else is. Keeps errno.
+ */
+static void hear_last_word(const struct connection *connection)
+{
+    int error = errno;
+    char unwanted;
+
+    forget_errors();
+    (void)outcome(connection, SSL_read(connection->tls, &unwanted, 1));
+    errno = error;
+}
+
 ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
                               size_t length)
 {
@@ -236,6 +251,9 @@ ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
     ssize_t sent =
         outcome(connection, SSL_write(connection->tls, bytes,
                                       length < INT_MAX ? (int)length : INT_MAX));
+    if (sent < 0 && errno != EAGAIN && connection->context->err == 0) {
+        hear_last_word(connection);
+    }
     quiet_end(&quiet);
     return sent;
 }
