@@ -30,13 +30,16 @@
  * of bounded work: at most LOCUS_POOL_PICKS_MAX picks, LOCUS_POOL_MEMBERS_MAX members.
  *
  * URIS. mem: | redis://[[user]:password@]host[:port][,host[:port]...][/db] |
- * rediss://... (TLS, in a build with OpenSSL) |
- * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password
- * and path. No message ever shows the password. Redis 7, Valkey, Cluster and
+ * rediss://...[?cacert=FILE&cert=FILE&key=FILE] (TLS, in a build with OpenSSL) |
+ * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password,
+ * path and files. No message ever shows the password. Redis 7, Valkey, Cluster and
  * replicated pairs (several hosts, the first that takes writes); no Sentinel. With TLS the
- * server's certificate must name the host and be signed by an authority of the system's,
- * or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a Cluster's nodes too, each under
- * the name or address that the others give it. Clients show no certificate of theirs.
+ * server's certificate must name the host and be signed by an authority of the file cacert;
+ * without it of the system's, or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a
+ * Cluster's nodes too, each under the name or address that the others give it. To a server
+ * that asks who calls, the certificate in the file cert is shown, with those that sign it
+ * behind it; its key is in the file key, or in the same. All are PEM, read when the pool is
+ * opened, and not protected by a password.
  *
  * THREADS. A handle may be used by any number of threads at once; each Redis call takes
  * one of config.connections connections. Closing waits for nobody: no call may be running.
@@ -111,8 +114,9 @@ struct locus_pool_config {
 
 /*
  * Opens the pool of that name; config is copied and may be NULL. EINVAL: URI or name
- * (1 to 200 bytes, no braces, no control characters); ENOTSUP: a Redis URI in a build
- * without hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
+ * (1 to 200 bytes, no braces, no control characters), or of no use is a file that the URI
+ * names; EIO: so are the system's authorities; ENOTSUP: a Redis URI in a build without
+ * hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
  * (error may be NULL with size 0).
  */
 LOCUS_API int locus_pool_open(const char *uri, const char *name,

@@ -53,10 +53,11 @@ struct locus_redis_options {
 };
 
 /*
- * Reads redis://[[user]:password@]host[:port][,host[:port]...][/db], rediss:// for TLS, or
- * redis+unix://[[user]:password@]/path[?db=N]; percent escapes allowed in user, password
- * and path. Makes no connection. EINVAL: not such a URI; ENOTSUP: this build has no hiredis
- * or no TLS; ENOMEM. The reason goes to error (cut to error_size; never with a password).
+ * Reads redis://[[user]:password@]host[:port][,host[:port]...][/db], rediss:// for TLS (with
+ * [?cacert=FILE&cert=FILE&key=FILE] behind), or redis+unix://[[user]:password@]/path[?db=N];
+ * percent escapes allowed in user, password, path and files. Makes no connection. EINVAL:
+ * not such a URI, or no use in one of its files; EIO: nor in the system's authorities;
+ * ENOTSUP: this build has no hiredis or no TLS; ENOMEM. The reason goes to error (cut to error_size; never with a password).
  */
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,
                      struct locus_redis **out, char *error,

@@ -169,7 +169,8 @@ size_t locus_redis_node_for(struct locus_redis *redis, bool keyed, unsigned slot
 
 /* ---- redis_tls.c, redis_tls_none.c ----------------------------------------------- */
 
-/* What all connections of a handle share. ENOTSUP, ENOMEM, EIO with the reason. */
+/* What all connections of a handle share. ENOTSUP, ENOMEM, EIO, EINVAL for one of the URI's
+ * files; with the reason. What was made is locus_redis_tls_stop()'s, whatever the status. */
 int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size);
 void locus_redis_tls_stop(struct locus_redis *redis);
 /* The handshake, and whether the node is who it should be. EREFUSED: it is not; EIO, ENOMEM.

@@ -2,8 +2,8 @@
 /*
  * TLS by OpenSSL, so that it does not depend on how hiredis was built. The server's certificate
  * must be valid for the host's name or address as the URI or the cluster gives it. Trusted
- * are the system's authorities, or what SSL_CERT_FILE and SSL_CERT_DIR of the environment
- * name.
+ * are the authorities of the URI's file; without one the system's, or what SSL_CERT_FILE and
+ * SSL_CERT_DIR of the environment name.
  */
 #include "redis_internal.h"
 
@@ -21,6 +21,63 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+/* A file's password would be asked for at the terminal, which is not a library's. */
+static int no_password(char *to, int size, int writing, void *asked)
+{
+    (void)to;
+    (void)size;
+    (void)writing;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static bool load_authorities(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_load_verify_file(context, file) == 1;
+}
+
+static bool load_certificate(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_use_certificate_chain_file(context, file) == 1;
+}
+
+static bool load_key(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;
+}
+
+static bool load_files(SSL_CTX *context, const struct redis_uri *uri, char *error,
+                       size_t error_size)
+{
+    const struct {
+        bool (*load)(SSL_CTX *context, const char *file);
+        const char *what, *file;
+    } files[] = {
+        {load_authorities, "the authorities", uri->authorities},
+        {load_certificate, "the certificate", uri->certificate},
+        {load_key, "the key", uri->key != NULL ? uri->key : uri->certificate},
+    };
+    bool asked = false;
+
+    SSL_CTX_set_default_passwd_cb(context, no_password);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        ERR_clear_error();
+        if (files[i].file == NULL || files[i].load(context, files[i].file)) {
+            continue;
+        }
+        unsigned long first = ERR_peek_error();
+        const char *why = asked                     ? "it has a password"
+                          : ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first))
+                                                    : ERR_reason_error_string(first);
+        snprintf(error, error_size, "TLS: cannot take %s from %s: %s", files[i].what,
+                 files[i].file, why != NULL ? why : "unknown reason");
+        return false;
+    }
+    SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    return true;
+}
+
 int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -35,15 +92,18 @@ int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_s
                         SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    int status = LOCUS_OK;
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_default_verify_paths(context) != 1) {
+        (redis->uri.authorities == NULL &&
+         SSL_CTX_set_default_verify_paths(context) != 1)) {
         snprintf(error, error_size, "TLS: cannot load the trusted authorities");
-        SSL_CTX_free(context);
-        ERR_clear_error();
-        return LOCUS_EIO;
+        status = LOCUS_EIO;
+    } else if (!load_files(context, &redis->uri, error, error_size)) {
+        status = LOCUS_EINVAL;
     }
-    redis->tls = context;
-    return LOCUS_OK;
+    ERR_clear_error();
+    redis->tls = context; /* stopped by the close that follows a failure */
+    return status;
 }
 
 void locus_redis_tls_stop(struct locus_redis *redis)

@@ -56,6 +56,14 @@ static const char *decoded(struct cursor *c, const char *text, size_t length)
     return start;
 }
 
+static bool has_control(const char *text)
+{
+    while ((unsigned char)*text >= ' ' && *text != 127) {
+        text++;
+    }
+    return *text != '\0';
+}
+
 static bool decimal(const char *text, size_t length, unsigned max, unsigned *out)
 {
     unsigned value = 0;
@@ -149,8 +157,71 @@ static int parse_hosts(struct cursor *c, const char *text, size_t length)
     }
 }
 
+/* One NAME=FILE of what is behind a '?'. */
+static int parse_file(struct cursor *c, const char *text, size_t length)
+{
+    struct redis_uri *uri = c->uri;
+    const struct {
+        const char *name;
+        const char **file;
+    } known[] = {{"cacert=", &uri->authorities},
+                 {"cert=", &uri->certificate},
+                 {"key=", &uri->key}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        size_t name = strlen(known[i].name);
+        const char *file;
+        if (length < name || memcmp(text, known[i].name, name) != 0) {
+            continue;
+        }
+        file = decoded(c, text + name, length - name);
+        if (*known[i].file != NULL || file == NULL || file[0] == '\0' ||
+            has_control(file)) {
+            return refuse(c, "expected each of cacert, cert and key at most once, with "
+                             "the name of a file");
+        }
+        *known[i].file = file;
+        return LOCUS_OK;
+    }
+    return refuse(c, "expected cacert=FILE, cert=FILE or key=FILE behind '?' and '&'");
+}
+
+static int parse_files(struct cursor *c, const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    if (!c->uri->tls) {
+        return refuse(c, "expected '?' and files only in rediss://");
+    }
+    for (;;) {
+        const char *ampersand = memchr(text, '&', (size_t)(end - text));
+        const char *until = ampersand != NULL ? ampersand : end;
+        int status = parse_file(c, text, (size_t)(until - text));
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        if (ampersand == NULL) {
+            break;
+        }
+        text = ampersand + 1;
+    }
+    return c->uri->key == NULL || c->uri->certificate != NULL
+               ? LOCUS_OK
+               : refuse(c, "expected cert=FILE beside key=FILE");
+}
+
 static int parse_tcp(struct cursor *c, const char *text, size_t length)
 {
+    const char *mark = memchr(text, '?', length);
+
+    if (mark != NULL) {
+        size_t front = (size_t)(mark - text);
+        int status = parse_files(c, mark + 1, length - front - 1);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        length = front;
+    }
     const char *slash = memchr(text, '/', length);
     size_t hosts = slash != NULL ? (size_t)(slash - text) : length;
 

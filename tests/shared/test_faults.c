@@ -120,6 +120,17 @@ START_TEST(a_malformed_uri_is_refused_without_showing_its_password)
         "redis+unix:///p?db=",
         "redis+unix:///p?x=1",
         "redis://a,,b",
+        "redis://u:hunter2@h/0?cert=/c",
+        "rediss://u:hunter2@h/0?",
+        "rediss://u:hunter2@h/0?cert",
+        "rediss://u:hunter2@h/0?cert=",
+        "rediss://u:hunter2@h/0?cert=%0a",
+        "rediss://u:hunter2@h/0?cert=%zz",
+        "rediss://u:hunter2@h/0?cert=/c&",
+        "rediss://u:hunter2@h/0?cert=/c&cert=/c",
+        "rediss://u:hunter2@h/0?key=/k",
+        "rediss://u:hunter2@h/0?db=1",
+        "rediss://u:hunter2@h/x?cert=/c",
     };
     struct locus_pool *pool;
     char why[200];

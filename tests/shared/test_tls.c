@@ -30,7 +30,7 @@ static char folder[] = "/tmp/locus-tls-XXXXXX";
 static struct redis_server server, stranger; /* the right name; another one */
 static char words[300];                      /* of the last failure */
 
-/* An authority, and two servers' certificates of it. */
+/* An authority, and certificates of it for two servers and a client. */
 static const char make_certificates[] =
     "new='req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'\n"
     "openssl $new -x509 -days 2 -subj /CN=authority -keyout ca.key -out ca.pem\n"
@@ -43,7 +43,10 @@ static const char make_certificates[] =
     "}\n"
     "sign right DNS:localhost,IP:127.0.0.1\n"
     "sign other DNS:other.example,IP:127.0.0.2\n"
-    "test -s other.pem\n";
+    "sign client DNS:client.example\n"
+    "cat client.key client.pem >'client & key.pem'\n"
+    "openssl ec -in client.key -aes128 -passout pass:x -out secret.key\n"
+    "test -s secret.key\n";
 
 static bool make_folder(void)
 {
@@ -57,7 +60,7 @@ static bool make_folder(void)
     return system(command) == 0;
 }
 
-/* asks: for the clients' certificates, which this client has none of. */
+/* asks: for the clients' certificates. */
 static bool start_tls_server(struct redis_server *tls, const char *name, bool asks)
 {
     char port[8], certificate[64], key[64], authority[64];
@@ -239,6 +242,84 @@ START_TEST(a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset)
 }
 END_TEST
 
+/* $: the test's folder. */
+static void with_folder(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (; *text != '\0' && used + sizeof(folder) < size; text++) {
+        if (*text == '$') {
+            used += (size_t)snprintf(out + used, size - used, "%s", folder);
+        } else {
+            out[used++] = *text;
+        }
+    }
+    out[used] = '\0';
+}
+
+/* Both in one file, or each in its own; nothing in the environment helps. */
+START_TEST(a_server_that_wants_a_certificate_is_shown_one)
+{
+    static const char *const files[] = {
+        "cacert=$/ca.pem&cert=$/client.pem&key=$/client.key",
+        "cert=$/client%20%26%20key.pem&cacert=$/ca.pem",
+    };
+    struct redis_server strict;
+    struct locus_pool *pool;
+    char uri[400], query[300], picked[LOCUS_POOL_MEMBER_SIZE];
+    char why[300] = "";
+
+    trust("right.key");
+    ck_assert(start_tls_server(&strict, "right", true));
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        with_folder(files[i], query, sizeof(query));
+        snprintf(uri, sizeof(uri), "rediss://localhost:%d/1?%s", strict.port, query);
+        ck_assert_msg(locus_pool_open(uri, "tls", NULL, &pool, why, sizeof(why)) ==
+                          LOCUS_OK,
+                      "%s", why);
+        int status;
+        do { /* a slow machine */
+            status = locus_pool_pick(pool, picked);
+        } while (status == LOCUS_ETIMEDOUT || status == LOCUS_EAMBIGUOUS);
+        locus_pool_error(pool, words, sizeof(words));
+        ck_assert_msg(status == LOCUS_ENOSERVER, "%d %s", status, words);
+        locus_pool_close(pool);
+    }
+    redis_server_stop(&strict);
+}
+END_TEST
+
+static const struct {
+    const char *query, *named, *why;
+} useless[] = {
+    {"cacert=$/none.pem", "$/none.pem", "No such file"},
+    {"cacert=$/right.key", "$/right.key", ""},
+    {"cert=$/none.pem&key=$/client.key", "$/none.pem", "No such file"},
+    {"cert=$/client.key&key=$/client.key", "$/client.key", ""},
+    {"cert=$/client.pem", "the key from $/client.pem", ""},
+    {"cert=$/client.pem&key=$/none.key", "$/none.key", "No such file"},
+    {"cert=$/client.pem&key=$/right.key", "$/right.key", "mismatch"},
+    {"cert=$/client.pem&key=$/secret.key", "$/secret.key", "password"},
+    {"cert=$", "the certificate from $", ""},
+};
+
+START_TEST(a_file_of_no_use_is_named)
+{
+    struct locus_pool *pool;
+    char uri[400], query[300], named[100], why[300] = "";
+
+    with_folder(useless[_i].query, query, sizeof(query));
+    with_folder(useless[_i].named, named, sizeof(named));
+    snprintf(uri, sizeof(uri), "rediss://:hunter2@localhost/0?%s", query);
+    ck_assert_int_eq(locus_pool_open(uri, "tls", NULL, &pool, why, sizeof(why)),
+                     LOCUS_EINVAL);
+    ck_assert_ptr_null(pool);
+    ck_assert_msg(strstr(why, named) != NULL && strstr(why, useless[_i].why) != NULL,
+                  "%s", why);
+    ck_assert_int_eq((int)ERR_peek_error(), 0);
+}
+END_TEST
+
 static atomic_bool answered;
 
 static void *hang_up(void *unused)
@@ -390,6 +471,9 @@ static Suite *suite(void)
     tcase_add_test(tc, a_server_that_wants_a_certificate_is_understood);
     tcase_add_test(tc,
                    a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset);
+    tcase_add_test(tc, a_server_that_wants_a_certificate_is_shown_one);
+    tcase_add_loop_test(tc, a_file_of_no_use_is_named, 0,
+                        sizeof(useless) / sizeof(useless[0]));
     tcase_add_test(tc, a_server_that_hangs_up_is_said_to_have_closed);
     tcase_add_test(tc, plain_and_tls_do_not_mix);
     tcase_add_test(tc, a_silent_server_does_not_hold_a_caller);
