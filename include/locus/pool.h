@@ -94,7 +94,8 @@ enum locus_pool_fail {
 
 /* Zero-initialise; zero means the default. */
 struct locus_pool_config {
-    uint64_t connect_timeout_ns; /* 1 s; for one connection, with its AUTH */
+    uint64_t connect_timeout_ns; /* 1 s; for one connection, with its AUTH; shared by the
+                                    addresses of a host */
     uint64_t command_timeout_ns; /* 1 s; from sending a command to its answer */
     uint64_t total_timeout_ns;   /* 3 s; for a call with all that it tries */
     size_t connections;          /* 8; at most, per Redis node */

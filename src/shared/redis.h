@@ -10,9 +10,10 @@
  * A handle does not survive fork(): the child opens its own.
  *
  * DEADLINES. Three apply: connect_timeout_ns to each connection being made (AUTH and SELECT
- * included), command_timeout_ns to each exchange on a connection, and the call's
- * timeout_ns to all together, with waits, reconnects, redirects and retries. Only the
- * look-up of a host name has no deadline of ours: give addresses where that matters.
+ * included; a host's addresses share it), command_timeout_ns to each exchange on a
+ * connection, and the call's timeout_ns to all together, with waits, reconnects,
+ * redirects and retries. Only the look-up of a host name has no deadline of ours: give
+ * addresses where that matters.
  *
  * WHAT IS KNOWN AFTER A FAILURE. A command that cannot have reached the server (no
  * connection, or not written whole), and one to which the server answered that it did
