@@ -94,7 +94,8 @@ enum locus_pool_fail {
 
 /* Zero-initialise; zero means the default. */
 struct locus_pool_config {
-    uint64_t connect_timeout_ns; /* 1 s; for one connection, with its AUTH; shared by the
+    uint64_t
+        connect_timeout_ns; /* 1 s; for one connection, with its AUTH; shared by the
                                     addresses of a host */
     uint64_t command_timeout_ns; /* 1 s; from sending a command to its answer */
     uint64_t total_timeout_ns;   /* 3 s; for a call with all that it tries */
@@ -109,6 +110,11 @@ struct locus_pool_config {
     uint32_t coalesce;      /* 0: each single pick is a round trip. n: those of many
                                     threads go together, in at most n script calls at
                                     once; 1 serves best. mem: needs none */
+    uint64_t lifetime_ns;   /* 0: a pool in Redis stays until it is cleared. Else 1 s to
+                                    30 days, in whole ms: the server deletes it, all that
+                                    is in it, when for so long (less a quarter at most)
+                                    no handle with this setting has called; for pools
+                                    that nobody clears once their maker is killed */
     uint64_t (*now_ns)(void *arg); /* mem: leases' clock; NULL: CLOCK_MONOTONIC */
     void *now_arg;
 };

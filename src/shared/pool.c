@@ -276,6 +276,12 @@ int locus_pool_pick_many(struct locus_pool *pool, size_t n,
     return status;
 }
 
+static bool to_ms(uint64_t ttl_ns, uint64_t *out)
+{
+    *out = ttl_ns / NS_PER_MS;
+    return *out >= 1 && *out <= UINT64_C(86400000) * TTL_DAYS_MAX;
+}
+
 /* ---- opening --------------------------------------------------------------------- */
 
 static const struct pool_ops *ops_for(const char *uri)
@@ -345,6 +351,11 @@ int locus_pool_open(const char *uri, const char *name,
     if (config != NULL && config->coalesce > LOCUS_CONCURRENCY_MAX) {
         return refuse(error, error_size,
                       "expected at most 1024 coalesced calls at once");
+    }
+    uint64_t unused_ms;
+    if (config != NULL && config->lifetime_ns != 0 &&
+        (config->lifetime_ns < NS_PER_S || !to_ms(config->lifetime_ns, &unused_ms))) {
+        return refuse(error, error_size, "expected a lifetime of 1 s to 30 days");
     }
     struct locus_pool *pool = calloc(1, sizeof(*pool));
     if (pool == NULL || init_locks(pool) != LOCUS_OK) {
@@ -512,12 +523,6 @@ static bool is_id(const char *text)
     return text != NULL &&
            strnlen(text, LOCUS_LEASE_ID_SIZE) == LOCUS_LEASE_ID_SIZE - 1 &&
            strspn(text, "0123456789abcdef") == LOCUS_LEASE_ID_SIZE - 1;
-}
-
-static bool to_ms(uint64_t ttl_ns, uint64_t *out)
-{
-    *out = ttl_ns / NS_PER_MS;
-    return *out >= 1 && *out <= UINT64_C(86400000) * TTL_DAYS_MAX;
 }
 
 static int make_id(char id[LOCUS_LEASE_ID_SIZE])

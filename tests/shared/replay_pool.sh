@@ -152,6 +152,24 @@ wait $run
 ended 1 'leastalloc: ' && grep -q WRONGTYPE "$dir/err" && [ -z "$(keys s)" ] && ! [ -s "$dir/out" ]
 result "a pool that others spoil ends it"
 
+"$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/s" --servers 2 \
+    --scenario "$dir/late" "$dir/long" >"$dir/out" 2>"$dir/err" &
+run=$!
+pids="$pids $run"
+wait_for_key s && redis-cli -s "$dir/s" flushall >/dev/null
+wait $run
+ended 1 'somebody else emptied the pool' && ! [ -s "$dir/out" ]
+result "a pool that others empty ends it"
+
+"$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/s" --servers 2 \
+    --scenario "$dir/late" "$dir/long" >"$dir/out" 2>"$dir/err" &
+run=$!
+wait_for_key s && kill -9 $run
+wait $run 2>"$dir/err"
+left=$(keys s)
+[ -n "$left" ] && [ "$(redis-cli -s "$dir/s" ttl "$left")" -gt 0 ] && redis-cli -s "$dir/s" del "$left" >"$dir/err"
+result "what a killed run leaves there ends by itself"
+
 start t
 "$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/t" --servers 2 \
     --scenario "$dir/late" "$dir/long" >"$dir/out" 2>"$dir/err" &

@@ -499,6 +499,75 @@ START_TEST(databases_are_apart)
 }
 END_TEST
 
+/* Milliseconds, or -1: for ever, or -2: no such key. */
+static long end_of(const char *key)
+{
+    char words[100];
+
+    snprintf(words, sizeof(words), "pttl 'locus:{killed}%s'", key);
+    return strtol(redis_server_cli(&server, words), NULL, 10);
+}
+
+START_TEST(a_pool_with_a_lifetime_ends_without_its_maker)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    struct locus_pool_config config = patient_config;
+    char member[LOCUS_POOL_MEMBER_SIZE];
+
+    config.lifetime_ns = 3600000 * MS;
+    struct locus_pool *pool = open_with(server.uri, "killed", &config);
+    add(pool, "a");
+    add(pool, "b");
+    ck_assert_int_eq(locus_pool_remove(pool, "b", false), LOCUS_OK);
+    ck_assert_int_gt(end_of(""), 0);
+    ck_assert_int_gt(end_of(":kept"), 0);
+    /* Those that only pick put it off, too. */
+    locus_pool_close(pool);
+    config.lifetime_ns = 2000 * MS;
+    pool = open_with(server.uri, "killed", &config);
+    for (int i = 0; i < 2; i++) {
+        redis_server_cli(&server, "persist 'locus:{killed}'");
+        redis_server_cli(&server, "persist 'locus:{killed}:kept'");
+        do {
+            ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
+            nanosleep(&pause, NULL);
+        } while (end_of("") == -1 || end_of(":kept") == -1);
+    }
+    locus_pool_close(pool);
+    while (end_of("") != -2 || end_of(":kept") != -2) {
+        nanosleep(&pause, NULL);
+    }
+}
+END_TEST
+
+START_TEST(a_pool_without_a_lifetime_stays)
+{
+    struct locus_pool *pool = open_patient("killed");
+
+    add(pool, "a");
+    ck_assert_int_eq(end_of(""), -1);
+    locus_pool_close(pool);
+}
+END_TEST
+
+START_TEST(a_lifetime_has_bounds)
+{
+    static const uint64_t wrong[] = {1, 999 * MS, (30 * UINT64_C(86400000) + 1) * MS,
+                                     UINT64_MAX};
+    struct locus_pool_config config = patient_config;
+    struct locus_pool *pool;
+    char why[200] = "";
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        config.lifetime_ns = wrong[i];
+        ck_assert_int_eq(
+            locus_pool_open(server.uri, "p", &config, &pool, why, sizeof(why)),
+            LOCUS_EINVAL);
+        ck_assert_ptr_nonnull(strstr(why, "lifetime"));
+    }
+}
+END_TEST
+
 START_TEST(a_script_that_the_server_forgot_is_sent_whole)
 {
     struct locus_pool *pool = open_patient("noscript");
@@ -824,6 +893,9 @@ int main(void)
     tcase_add_test(real, a_wrong_password_is_refused_at_once_and_not_shown);
     tcase_add_loop_test(fake, a_password_that_the_server_repeats_is_not_shown, 0, 4);
     tcase_add_test(real, databases_are_apart);
+    tcase_add_test(real, a_pool_with_a_lifetime_ends_without_its_maker);
+    tcase_add_test(real, a_pool_without_a_lifetime_stays);
+    tcase_add_test(real, a_lifetime_has_bounds);
     tcase_add_test(real, a_script_that_the_server_forgot_is_sent_whole);
     tcase_add_test(real, a_crashed_holder_leaks_nothing);
     tcase_add_test(real, an_idle_pool_keeps_no_key_of_a_lease);
