@@ -38,7 +38,9 @@ struct call {
     struct locus_redis_result *results;
     size_t count;
     uint64_t deadline_ns;
-    bool wait; /* back off before the next round */
+    bool wait;         /* back off before the next round */
+    bool failed;       /* a try has, and said why */
+    bool takes_writes; /* the node of the exchange at hand */
     unsigned waits;
     int last; /* why what is pending is pending: EIO or ETIMEDOUT */
 };
@@ -237,7 +239,8 @@ static void follow(struct call *call, size_t i, const redisReply *reply,
 }
 
 /* Sorts one answer: done, or pending still because nothing was done. The reply is taken. */
-static void settle(struct call *call, size_t i, redisReply *reply, struct node *from)
+static void settle(struct call *call, size_t i, redisReply *reply,
+                   const struct node *from)
 {
     struct pending *pending = &call->pending[i];
 
@@ -261,7 +264,7 @@ static void settle(struct call *call, size_t i, redisReply *reply, struct node *
             if (locus_reply_begins(reply, "READONLY") ||
                 locus_reply_begins(reply, "MASTERDOWN") ||
                 locus_reply_begins(reply, "LOADING")) {
-                locus_redis_shun(call->redis, from);
+                call->takes_writes = false;
             }
         } else if (locus_reply_begins(reply, "WRONGTYPE")) {
             finish(call, i, LOCUS_EFORMAT, NULL);
@@ -278,6 +281,7 @@ static void settle(struct call *call, size_t i, redisReply *reply, struct node *
 static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
 {
     call->wait = true;
+    call->failed = true;
     call->last = sent ? LOCUS_ETIMEDOUT : LOCUS_EIO;
     call->pending[i].target = NO_NODE;
     call->pending[i].asking = false;
@@ -293,7 +297,7 @@ static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
 
 /* Reads the answers to what was appended; false when the connection is of no more use. */
 static bool read_answers(struct call *call, struct connection *connection,
-                         struct node *node, uint64_t deadline_ns, size_t appended)
+                         const struct node *node, uint64_t deadline_ns, size_t appended)
 {
     redisContext *context = connection->context;
     uint64_t answered = 0;
@@ -376,6 +380,7 @@ static size_t choose(struct call *call)
 static void unconnected(struct call *call, int status)
 {
     call->last = status;
+    call->failed = true;
     for (size_t i = 0; i < call->count; i++) {
         if (!call->pending[i].here) {
             continue;
@@ -411,11 +416,28 @@ static void exchange(struct call *call, size_t at)
     if (status != LOCUS_OK) {
         call->wait = true;
         unconnected(call, status);
-        locus_redis_checkin(redis, node, connection, false);
+        locus_redis_checkin(redis, node, connection, NODE_FAILED);
         return;
     }
+    call->takes_writes = true;
     bool usable = read_answers(call, connection, node, until_ns, appended);
-    locus_redis_checkin(redis, node, connection, usable);
+    locus_redis_checkin(redis, node, connection,
+                        !usable              ? NODE_FAILED
+                        : call->takes_writes ? NODE_WORKS
+                                             : NODE_TAKES_NO_WRITES);
+}
+
+/* A try that the call's deadline cut short has nothing to tell but that; an earlier one has
+ * said what is wrong. */
+static void exchange_again(struct call *call, size_t at)
+{
+    char words[sizeof(call->redis->error)];
+
+    locus_redis_error(call->redis, words, sizeof(words));
+    exchange(call, at);
+    if (locus_redis_now_ns() >= call->deadline_ns) {
+        locus_redis_say(call->redis, "%s", words);
+    }
 }
 
 static void sleep_until(uint64_t time_ns)
@@ -450,7 +472,7 @@ static void run(struct call *call)
         if (locus_redis_now_ns() >= call->deadline_ns) {
             break;
         }
-        exchange(call, at);
+        (call->failed ? exchange_again : exchange)(call, at);
     }
     for (size_t i = 0; i < call->count; i++) {
         if (!call->pending[i].done) {

@@ -170,14 +170,6 @@ static bool expect(SSL *tls, char *host)
     return SSL_set_tlsext_host_name(tls, host) == 1 && SSL_set1_host(tls, host) == 1;
 }
 
-static bool failed_before(struct locus_redis *redis, const struct node *node)
-{
-    pthread_mutex_lock(&redis->lock);
-    bool failed = node->failures > 0;
-    pthread_mutex_unlock(&redis->lock);
-    return failed;
-}
-
 static void say_failure(struct locus_redis *redis, const struct node *node,
                         const SSL *tls, int error)
 {
@@ -186,8 +178,6 @@ static void say_failure(struct locus_redis *redis, const struct node *node,
 
     if (verdict != X509_V_OK) {
         why = X509_verify_cert_error_string(verdict);
-    } else if (error == ETIMEDOUT && failed_before(redis, node)) {
-        return; /* the last try was cut short; an earlier one had a better reason */
     } else if (error != 0) {
         why = strerror(error);
     } else if (why == NULL) {

@@ -856,6 +856,28 @@ START_TEST(a_failover_between_two_hosts_is_followed)
 }
 END_TEST
 
+/* The kernel goes on taking connections for a process that was stopped. */
+START_TEST(a_host_that_hangs_is_left_for_the_next)
+{
+    const struct locus_pool_config config = {.total_timeout_ns = 60000 * MS,
+                                             .command_timeout_ns = 300 * MS};
+    char uri[128];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert(redis_server_start(&pair[i], redis_server_port(), NULL));
+    }
+    snprintf(uri, sizeof(uri), "redis://127.0.0.1:%d,127.0.0.1:%d", pair[0].port,
+             pair[1].port);
+    struct locus_pool *pool = open_with(uri, "hung", &config);
+    add(pool, "a");
+    kill(pair[0].pid, SIGSTOP);
+    add(pool, "a");
+    locus_pool_close(pool);
+    redis_server_stop(&pair[0]);
+    redis_server_stop(&pair[1]);
+}
+END_TEST
+
 static void start_server(void)
 {
     redis_server_must_start(&server);
@@ -904,5 +926,6 @@ int main(void)
     tcase_add_loop_test(real, nothing_is_lost_and_the_miscount_is_bounded_in_mid_run, 0,
                         (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(real, a_failover_between_two_hosts_is_followed);
+    tcase_add_test(real, a_host_that_hangs_is_left_for_the_next);
     return suite_run(s);
 }

@@ -282,7 +282,7 @@ static void *take_one(void *arg)
         waiter->redis, node, locus_redis_later(locus_redis_now_ns(), 20 * NS_PER_S),
         &connection);
     if (waiter->status == LOCUS_OK) {
-        locus_redis_checkin(waiter->redis, node, connection, true);
+        locus_redis_checkin(waiter->redis, node, connection, NODE_WORKS);
     }
     return NULL;
 }
@@ -309,10 +309,10 @@ START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, take_one, &waiters[i]), 0);
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
-    locus_redis_checkin(redis, redis->nodes[0], taken[0], true);
+    locus_redis_checkin(redis, redis->nodes[0], taken[0], NODE_WORKS);
     pthread_join(threads[1], NULL);
     ck_assert_int_eq(waiters[1].status, LOCUS_OK);
-    locus_redis_checkin(redis, redis->nodes[1], taken[1], true);
+    locus_redis_checkin(redis, redis->nodes[1], taken[1], NODE_WORKS);
     pthread_join(threads[0], NULL);
     ck_assert_int_eq(waiters[0].status, LOCUS_OK);
     locus_redis_close(redis);
@@ -336,6 +336,40 @@ START_TEST(a_reply_too_many_is_not_taken_for_the_next_calls)
         ck_assert_int_eq(value, 1);
         locus_reply_free(reply);
     }
+    locus_redis_close(redis);
+    fake_server_stop(&fake);
+}
+END_TEST
+
+static void *fall_silent(void *arg)
+{
+    struct fake_server *fake = arg;
+
+    while (atomic_load(&fake->connections) == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    atomic_store(&fake->manner, FAKE_SILENT);
+    return arg;
+}
+
+START_TEST(a_last_try_cut_short_leaves_the_words_of_an_earlier_one)
+{
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {
+        .argv = get, .argc = 2, .route = 1, .repeatable = true};
+    struct locus_redis_reply *reply;
+    struct fake_server fake;
+    char words[200];
+    pthread_t thread;
+
+    fake_server_start(&fake, FAKE_CLOSE, "", 0);
+    struct locus_redis *redis = open_client_of(fake.uri, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, fall_silent, &fake), 0);
+    ck_assert_int_eq(locus_redis_run_one(redis, &command, 3 * NS_PER_S, &reply),
+                     LOCUS_ETIMEDOUT);
+    pthread_join(thread, NULL);
+    locus_redis_error(redis, words, sizeof(words));
+    ck_assert_msg(strstr(words, "deadline") == NULL && words[0] != '\0', "%s", words);
     locus_redis_close(redis);
     fake_server_stop(&fake);
 }
@@ -374,7 +408,11 @@ START_TEST(a_node_that_was_shunned_is_asked_again_in_time)
     ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
     locus_reply_free(reply);
     ck_assert_uint_eq(locus_redis_node_for(redis, true, slot), node);
-    locus_redis_shun(redis, redis->nodes[node]);
+    struct connection *connection;
+    ck_assert_int_eq(
+        locus_redis_checkout(redis, redis->nodes[node], UINT64_MAX, &connection),
+        LOCUS_OK);
+    locus_redis_checkin(redis, redis->nodes[node], connection, NODE_TAKES_NO_WRITES);
     while (locus_redis_node_for(redis, true, slot) != node) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
@@ -403,6 +441,7 @@ int main(void)
     tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
                         (int)(sizeof(integers) / sizeof(integers[0])));
     tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
+    tcase_add_test(alone, a_last_try_cut_short_leaves_the_words_of_an_earlier_one);
     tcase_add_test(alone, a_node_has_a_name);
     if (!redis_server_installed()) {
         printf("# no redis-server: the tests that need one are left out\n");
