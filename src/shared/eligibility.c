@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "names.h"
+#include "text.h"
 
 enum { SCHEME_MAX = 31, LIST_MAX = 4096 };
 
@@ -88,23 +89,6 @@ static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
     return inet_pton(AF_INET6, text, out) == 1;
 }
 
-static bool parse_number(const char *text, size_t length, unsigned max, unsigned *out)
-{
-    unsigned value = 0;
-
-    if (length == 0 || length > 5) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    *out = value;
-    return value <= max;
-}
-
 /* "10.0.0.0/8", or an address alone. Bits behind the prefix must be zero: "10.1.2.3/8" is
  * more likely a slip than a wish. */
 static bool parse_range(const char *text, size_t length, struct range *out)
@@ -125,7 +109,7 @@ static bool parse_range(const char *text, size_t length, struct range *out)
     unsigned most = is_ipv4 ? 32 : 128;
     out->prefix = most;
     if (slash != NULL &&
-        !parse_number(slash + 1, length - bare - 1, most, &out->prefix)) {
+        !text_is_number(slash + 1, length - bare - 1, most, &out->prefix)) {
         return false;
     }
     out->prefix += is_ipv4 ? 96 : 0;
@@ -417,7 +401,7 @@ int locus_candidate_parse(const char *text, char *storage, size_t size,
     }
     if (colon != NULL) {
         if (*colon != ':' ||
-            !parse_number(colon + 1, strlen(colon + 1), 65535, &port) || port == 0) {
+            !text_is_number(colon + 1, strlen(colon + 1), 65535, &port) || port == 0) {
             *reason = "port is not a number from 1 to 65535";
             return LOCUS_EFORMAT;
         }
@@ -480,11 +464,11 @@ static bool parse_port_range(const char *text, size_t length, struct port_range 
     size_t first = dash != NULL ? (size_t)(dash - text) : length;
     unsigned low, high;
 
-    if (!parse_number(text, first, 65535, &low) || low == 0) {
+    if (!text_is_number(text, first, 65535, &low) || low == 0) {
         return false;
     }
     high = low;
-    if (dash != NULL && !parse_number(dash + 1, length - first - 1, 65535, &high)) {
+    if (dash != NULL && !text_is_number(dash + 1, length - first - 1, 65535, &high)) {
         return false;
     }
     out->first = (uint16_t)low;

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "scheme.h"
+#include "text.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -52,25 +53,9 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* 1 to max bytes, none of them a control character or one of refused. */
-static bool well_formed(const char *text, size_t max, const char *refused)
-{
-    size_t length = text != NULL ? strnlen(text, max + 1) : 0;
-
-    if (length == 0 || length > max || text[strcspn(text, refused)] != '\0') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 127) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool is_member(const char *text)
 {
-    return well_formed(text, LOCUS_POOL_MEMBER_SIZE - 1, "");
+    return text_is_name(text, LOCUS_POOL_MEMBER_SIZE - 1, "");
 }
 
 static bool is_away(int status)
@@ -335,11 +320,9 @@ int locus_pool_open(const char *uri, const char *name,
 
     *out = NULL;
     if (ops == NULL) {
-        return refuse(error, error_size,
-                      "expected mem:, redis://host[:port][/db], rediss://... or "
-                      "redis+unix:///path as the URI");
+        return refuse(error, error_size, URI_FORMS " as the URI");
     }
-    if (!well_formed(name, LOCUS_POOL_NAME_MAX, "{}")) {
+    if (!text_is_name(name, LOCUS_POOL_NAME_MAX, "{}")) {
         return refuse(
             error, error_size,
             "expected a pool's name of 1 to 200 bytes without braces or control "

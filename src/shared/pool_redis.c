@@ -300,9 +300,8 @@ static int redis_add(void *self, const char *const *members, size_t count,
 static int redis_remove(void *self, const char *member, bool drop)
 {
     const char *args[] = {member, drop ? "1" : "0"};
-    int status = run_found(self, &script_remove, args, 2);
 
-    return status;
+    return run_found(self, &script_remove, args, 2);
 }
 
 static int redis_restore(void *self, const char *member, bool exact)
