@@ -33,7 +33,8 @@
  * rediss://...[?cacert=FILE&cert=FILE&key=FILE] (TLS, in a build with OpenSSL) |
  * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password,
  * path and files. No message ever shows the password. Redis 7, Valkey, Cluster and
- * replicated pairs (several hosts, the first that takes writes); no Sentinel. With TLS the
+ * replicated pairs (several hosts, the first that takes writes; what only reads may be
+ * answered by a replica, as it knows it); no Sentinel. With TLS the
  * server's certificate must name the host and be signed by an authority of the file cacert;
  * without it of the system's, or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a
  * Cluster's nodes too, each under the name or address that the others give it. To a server
@@ -47,14 +48,18 @@
  *
  * WHEN REDIS IS AWAY. Opening needs no server; it is connected to on first use, and again
  * after a failure, with growing and jittered pauses. Every call returns by
- * config.total_timeout_ns. A call that did nothing returns LOCUS_EIO (no connection) or
- * LOCUS_ETIMEDOUT. A pick that was sent and not answered returns LOCUS_EAMBIGUOUS: it
- * was counted once or not at all, and never again, so each such pick puts the sum of counts
- * at most one above the picks that the workers know of. A report of health is sent only
- * once as well; all other calls may be repeated without harm and are, within the deadline.
- * config.fail chooses what a pick does in these three cases: closed, it returns the status;
- * open, it picks from the members last seen, by counts of this handle alone, which never
- * reach Redis (counted in stats.local_picks).
+ * config.total_timeout_ns (locus_pool_add() has it for each 256 members, and a pick that
+ * refreshes what fail open needs, or rebases, twice). A call that did nothing returns
+ * LOCUS_EIO (no connection) or LOCUS_ETIMEDOUT. A pick that was sent and not answered
+ * returns LOCUS_EAMBIGUOUS: it was counted once or not at all, and never again, so each
+ * such pick puts the sum of counts at most one above the picks that the workers know of. A
+ * report of health is sent only once as well; all other calls may be repeated without harm
+ * and are, within the deadline: one that was sent and not answered returns LOCUS_ETIMEDOUT
+ * in the end, done or not, and where a repetition is answered, its answer is the one told
+ * (ENOENT of a member dropped the first time). config.fail chooses what a pick does after
+ * EIO, ETIMEDOUT and EAMBIGUOUS: closed, it returns the status; open, it picks from the
+ * members last seen, by counts of this handle alone, which never reach Redis (counted in
+ * stats.local_picks).
  *
  * SIGPIPE is never raised by a call.
  *

@@ -20,16 +20,18 @@
  * nothing yet (LOADING, BUSY, TRYAGAIN, CLUSTERDOWN, MASTERDOWN, READONLY, MOVED, ASK,
  * NOSCRIPT), is tried again until the deadline, and then ends in LOCUS_EIO or
  * LOCUS_ETIMEDOUT: it was not done. A command that was written and not answered is tried
- * again only when the caller calls it repeatable; otherwise it ends at once, in
- * LOCUS_EAMBIGUOUS: it was done once or not at all, and never twice.
+ * again only when the caller calls it repeatable, and ends in LOCUS_ETIMEDOUT where no
+ * answer comes at all: done or not; otherwise it ends at once, in LOCUS_EAMBIGUOUS: it was
+ * done once or not at all, and never twice.
  *
- * RECONNECTING. A node that fails is left alone for a time that doubles from 10 ms to 2 s
- * with each failure in a row, less up to half of it by chance; then one thread tries,
- * whatever their number.
+ * RECONNECTING. A node that fails, to connect or to answer, is left alone for a time that
+ * doubles from 10 ms to 2 s with each failure in a row, less up to half of it by chance;
+ * then one thread tries, whatever their number.
  *
  * CLUSTER. MOVED and ASK are followed and the slot map is learnt; a command needs to tell
- * its first key for that. A URI may name several hosts (redis://a,b:6380,c/0): others
- * stand in for one that fails.
+ * its first key for that. A URI may name several hosts (redis://a,b:6380,c/0): others stand
+ * in for one that fails or takes no writes, which is connected to anew the next time: its
+ * name may lead elsewhere by then.
  *
  * SIGPIPE is never raised by a call.
  */
@@ -95,7 +97,7 @@ struct locus_redis_result {
  * run in order on a node as long as nothing has to be tried again, and do not depend on
  * each other's success. timeout_ns 0: the handle's total_timeout_ns.
  * Returns the first status that is not LOCUS_OK:
- *   EIO, ETIMEDOUT   not done
+ *   EIO, ETIMEDOUT   not done; but what is repeatable may have been with ETIMEDOUT
  *   EAMBIGUOUS       sent, not answered
  *   EREFUSED         the server said no; locus_redis_error() has its words
  *   EFORMAT          the key holds another type, or the reply is no reply

@@ -26,6 +26,7 @@ struct pending {
     const char *sha; /* of its script in the exchange at hand; "" where it has none */
     unsigned redirects;
     bool done;
+    bool sent;   /* once at least, and not answered */
     bool whole;  /* send the script's source: the server does not know its SHA */
     bool asking; /* target was named by ASK, not MOVED */
     bool here;   /* takes part in the exchange at hand */
@@ -40,7 +41,7 @@ struct call {
     uint64_t deadline_ns;
     bool wait;         /* back off before the next round */
     bool failed;       /* a try has, and said why */
-    bool takes_writes; /* the node of the exchange at hand */
+    bool takes_writes; /* the node of the exchange at hand, as far as it said */
     unsigned waits;
     int last; /* why what is pending is pending: EIO or ETIMEDOUT */
 };
@@ -52,20 +53,42 @@ static void finish(struct call *call, size_t i, int status, redisReply *reply)
     call->results[i].reply = (struct locus_redis_reply *)(void *)reply;
 }
 
+/* NULL: not known. The lock is held. */
+static const char *known_sha(const struct locus_redis *redis, const char *source)
+{
+    for (size_t i = 0; i < redis->script_count; i++) {
+        if (redis->scripts[i].source == source) {
+            return redis->scripts[i].sha;
+        }
+    }
+    return NULL;
+}
+
+/* The SHA as it is known from now on; "" where there is no room. */
+static const char *learn_sha(struct locus_redis *redis, const char *source,
+                             const char *text)
+{
+    pthread_mutex_lock(&redis->lock);
+    const char *sha = known_sha(redis, source); /* others ask at the same time */
+    if (sha == NULL && redis->script_count < SCRIPTS_MAX) {
+        struct known_script *known = &redis->scripts[redis->script_count++];
+        known->source = source;
+        memcpy(known->sha, text, SHA_LENGTH + 1);
+        sha = known->sha;
+    }
+    pthread_mutex_unlock(&redis->lock);
+    return sha != NULL ? sha : "";
+}
+
 /* The SHA of a script, asked for once; "" where the server will not tell. NULL: the
  * connection failed. */
 static const char *script_sha(struct locus_redis *redis, struct connection *connection,
                               const char *source, uint64_t deadline_ns)
 {
     const char *argv[] = {"SCRIPT", "LOAD", source};
-    const char *sha = NULL;
 
     pthread_mutex_lock(&redis->lock);
-    for (size_t i = 0; i < redis->script_count; i++) {
-        if (redis->scripts[i].source == source) {
-            sha = redis->scripts[i].sha;
-        }
-    }
+    const char *sha = known_sha(redis, source);
     pthread_mutex_unlock(&redis->lock);
     if (sha != NULL) {
         return sha;
@@ -80,14 +103,7 @@ static const char *script_sha(struct locus_redis *redis, struct connection *conn
     sha = "";
     if (reply->type == REDIS_REPLY_STRING && reply->len == SHA_LENGTH &&
         strspn(reply->str, "0123456789abcdef") == SHA_LENGTH) {
-        pthread_mutex_lock(&redis->lock);
-        if (redis->script_count < SCRIPTS_MAX) {
-            struct known_script *known = &redis->scripts[redis->script_count++];
-            known->source = source;
-            memcpy(known->sha, reply->str, SHA_LENGTH + 1);
-            sha = known->sha;
-        }
-        pthread_mutex_unlock(&redis->lock);
+        sha = learn_sha(redis, source, reply->str);
     }
     freeReplyObject(reply);
     return sha;
@@ -283,6 +299,7 @@ static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
     call->wait = true;
     call->failed = true;
     call->last = sent ? LOCUS_ETIMEDOUT : LOCUS_EIO;
+    call->pending[i].sent = call->pending[i].sent || sent;
     call->pending[i].target = NO_NODE;
     call->pending[i].asking = false;
     if (garbage && sent) {
@@ -416,15 +433,13 @@ static void exchange(struct call *call, size_t at)
     if (status != LOCUS_OK) {
         call->wait = true;
         unconnected(call, status);
-        locus_redis_checkin(redis, node, connection, NODE_FAILED);
+        locus_redis_checkin(redis, node, connection, false);
         return;
     }
     call->takes_writes = true;
     bool usable = read_answers(call, connection, node, until_ns, appended);
-    locus_redis_checkin(redis, node, connection,
-                        !usable              ? NODE_FAILED
-                        : call->takes_writes ? NODE_WORKS
-                                             : NODE_TAKES_NO_WRITES);
+    /* Where no writes are taken, the host's name may lead to another server by now. */
+    locus_redis_checkin(redis, node, connection, usable && call->takes_writes);
 }
 
 /* A try that the call's deadline cut short has nothing to tell but that; an earlier one has
@@ -476,7 +491,7 @@ static void run(struct call *call)
     }
     for (size_t i = 0; i < call->count; i++) {
         if (!call->pending[i].done) {
-            finish(call, i, call->last, NULL);
+            finish(call, i, call->pending[i].sent ? LOCUS_ETIMEDOUT : call->last, NULL);
         }
     }
 }

@@ -142,14 +142,10 @@ void locus_redis_node_free(struct node *node);
  * else the failure of one try to connect. */
 int locus_redis_checkout(struct locus_redis *redis, struct node *node,
                          uint64_t deadline_ns, struct connection **out);
-/* What an exchange tells of its node. */
-enum verdict {
-    NODE_WORKS,
-    NODE_TAKES_NO_WRITES, /* or nothing yet: others come first for a while */
-    NODE_FAILED,          /* the connection is of no more use */
-};
+/* works: so did the exchange; else the connection ends, and other nodes come first for a
+ * while. */
 void locus_redis_checkin(struct locus_redis *redis, struct node *node,
-                         struct connection *connection, enum verdict verdict);
+                         struct connection *connection, bool works);
 /* The lock is held. */
 uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures);
 

@@ -196,25 +196,28 @@ int locus_redis_checkout(struct locus_redis *redis, struct node *node,
 }
 
 void locus_redis_checkin(struct locus_redis *redis, struct node *node,
-                         struct connection *connection, enum verdict verdict)
+                         struct connection *connection, bool works)
 {
     unsigned failures = connection->failures;
 
-    if (verdict == NODE_FAILED) {
+    if (!works) {
         locus_redis_disconnect(connection);
     }
     pthread_mutex_lock(&redis->lock);
-    if (verdict == NODE_FAILED) {
-        node->open--;
-    } else {
+    if (works) {
         connection->next = node->idle;
         node->idle = connection;
-    }
-    if (verdict == NODE_WORKS) {
-        node->failures = 0;
-    } else if (verdict == NODE_TAKES_NO_WRITES || failures == node->failures) {
-        /* Connections that broke together are one failure. */
-        count_failure(redis, node);
+        if (node->failures > 0) {
+            node->failures = 0;
+            node->retry_at_ns = 0;
+            pthread_cond_broadcast(&node->changed);
+        }
+    } else {
+        node->open--;
+        if (failures ==
+            node->failures) { /* those that broke together are one failure */
+            count_failure(redis, node);
+        }
     }
     pthread_cond_signal(&node->changed);
     pthread_mutex_unlock(&redis->lock);

@@ -63,6 +63,17 @@ static struct sockaddr_in loopback(int port)
     return address;
 }
 
+static bool start_on_a_port(struct redis_server *one)
+{
+    for (int tries = 0; tries < 5; tries++) { /* a port may be lost again */
+        if (redis_server_start(one, redis_server_port(), NULL)) {
+            return true;
+        }
+        redis_server_stop(one);
+    }
+    return false;
+}
+
 /* One that listens, takes nobody, and whose queue is full: the kernel drops what comes. */
 struct black_hole {
     int listening, fillers[FILLERS];
@@ -147,6 +158,38 @@ START_TEST(addresses_that_all_drop_packets_end_by_the_deadline)
 }
 END_TEST
 
+/* As when a name is given to the next server because the first became its replica. */
+START_TEST(a_host_that_takes_no_writes_is_looked_up_again)
+{
+    const struct locus_pool_config config = {.connect_timeout_ns = 30000 * MS,
+                                             .command_timeout_ns = 30000 * MS,
+                                             .total_timeout_ns = 30000 * MS,
+                                             .connections = 1};
+    const char *const members[] = {"a", "b"};
+    struct redis_server next;
+    struct locus_pool *pool;
+    char words[60];
+
+    ck_assert(start_on_a_port(&next));
+    addresses[0] = loopback(server.port);
+    address_count = 1;
+    ck_assert_int_eq(
+        locus_pool_open("redis://moving.example", "p", &config, &pool, NULL, 0),
+        LOCUS_OK);
+    ck_assert_int_eq(locus_pool_add(pool, members, 1, LOCUS_POOL_START_ZERO, 0, NULL),
+                     LOCUS_OK);
+    snprintf(words, sizeof(words), "replicaof 127.0.0.1 %d", next.port);
+    redis_server_cli(&server, words);
+    addresses[0] = loopback(next.port);
+    ck_assert_int_eq(
+        locus_pool_add(pool, members + 1, 1, LOCUS_POOL_START_ZERO, 0, NULL), LOCUS_OK);
+    ck_assert_str_eq(redis_server_cli(&next, "exists 'locus:{p}'"), "1");
+    redis_server_cli(&server, "replicaof no one");
+    locus_pool_close(pool);
+    redis_server_stop(&next);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("addresses");
@@ -156,17 +199,11 @@ int main(void)
         printf("1..0 # SKIP no redis-server\n");
         return EXIT_SUCCESS;
     }
-    bool started = false;
-    for (int tries = 0; !started && tries < 5; tries++) { /* a port may be lost again */
-        started = redis_server_start(&server, redis_server_port(), NULL);
-        if (!started) {
-            redis_server_stop(&server);
-        }
-    }
     tcase_add_test(tc, an_address_that_drops_packets_leaves_time_for_the_next);
+    tcase_add_test(tc, a_host_that_takes_no_writes_is_looked_up_again);
     tcase_add_test(tc, addresses_that_all_drop_packets_end_by_the_deadline);
     int code = EXIT_FAILURE;
-    if (started) {
+    if (start_on_a_port(&server)) {
         code = suite_run(s);
     } else {
         printf("Bail out! no redis-server came up\n");

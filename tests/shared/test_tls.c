@@ -236,7 +236,7 @@ START_TEST(a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset)
     ck_assert_ptr_null(locus_redis_next_reply(connection, until_ns));
     ck_assert_msg(strstr(connection->context->errstr, "certificate required") != NULL,
                   "%s", connection->context->errstr);
-    locus_redis_checkin(redis, redis->nodes[0], connection, NODE_FAILED);
+    locus_redis_checkin(redis, redis->nodes[0], connection, false);
     locus_redis_close(redis);
     redis_server_stop(&strict);
 }
