@@ -712,6 +712,46 @@ START_TEST(a_batch_function_can_ask_who_still_waits)
 }
 END_TEST
 
+static _Atomic bool skipped, go_on;
+
+static int skip_the_unwanted(struct locus_batch *batch)
+{
+    if (locus_batch_wanted(batch, 0)) {
+        return answer_all(batch);
+    }
+    skipped = true;
+    while (!go_on) {
+        nap();
+    }
+    return LOCUS_OK;
+}
+
+START_TEST(a_caller_does_not_join_a_key_in_flight_that_was_given_up)
+{
+    struct backend b = BACKEND_INIT;
+    struct locus_coalescer *c;
+    struct caller late;
+
+    start_counting();
+    b.act = skip_the_unwanted;
+    c = make(&b, (struct locus_coalescer_config){.share = LOCUS_SHARE_INFLIGHT});
+    hold(&b, true);
+    ck_assert_int_eq(get(c, "a", SOON_NS), LOCUS_ETIMEDOUT);
+    hold(&b, false);
+    while (!skipped) {
+        nap();
+    }
+    begin(&late, c, "a", LATER_NS);
+    while (figures(c).queued + figures(c).shared == 0) {
+        nap();
+    }
+    go_on = true;
+    expect_own_answer(&late);
+    locus_coalescer_destroy(c);
+    nothing_is_left();
+}
+END_TEST
+
 /* ---- batch functions that fail and lie ------------------------------------------- */
 
 /* Answers by key: o: OK; n: OK without a value; e: an error; E: an error and a value;
@@ -1405,6 +1445,7 @@ static Suite *suite(void)
     tcase_add_test(t, one_callers_deadline_does_not_harm_another_with_the_same_key);
     tcase_add_loop_test(t, a_key_that_nobody_waits_for_any_more_is_not_fetched, 0, 3);
     tcase_add_test(t, a_batch_function_can_ask_who_still_waits);
+    tcase_add_test(t, a_caller_does_not_join_a_key_in_flight_that_was_given_up);
     tcase_add_loop_test(t, every_caller_gets_the_status_of_its_own_key, 0, 3);
     tcase_add_test(t, an_error_stays_with_the_run_that_failed);
     tcase_add_test(t, a_batch_function_that_scribbles_over_the_batch_harms_nobody);
