@@ -291,12 +291,30 @@ static void set_defaults(struct locus_pool_config *config)
     config->snapshot_ns = config->snapshot_ns != 0 ? config->snapshot_ns : 5 * NS_PER_S;
 }
 
-static int refuse(char *error, size_t size, const char *reason)
+static int refuse(char *error, size_t size, int status, const char *reason)
 {
     if (size > 0) {
         snprintf(error, size, "%s", reason);
     }
-    return LOCUS_EINVAL;
+    return status;
+}
+
+/* NULL: nothing. */
+static const char *wrong_with(const struct locus_pool_config *config)
+{
+    uint64_t unused_ms;
+
+    if (config->lease_limit > POOL_HELD_MAX) {
+        return "expected a lease limit of at most 1048576";
+    }
+    if (config->coalesce > LOCUS_CONCURRENCY_MAX) {
+        return "expected at most 1024 coalesced calls at once";
+    }
+    if (config->lifetime_ns != 0 &&
+        (config->lifetime_ns < NS_PER_S || !to_ms(config->lifetime_ns, &unused_ms))) {
+        return "expected a lifetime of 1 s to 30 days";
+    }
+    return NULL;
 }
 
 static int init_locks(struct locus_pool *pool)
@@ -319,38 +337,34 @@ int locus_pool_open(const char *uri, const char *name,
     const struct pool_ops *ops = ops_for(uri);
 
     *out = NULL;
+    config = config != NULL ? config : &defaults;
     if (ops == NULL) {
-        return refuse(error, error_size, URI_FORMS " as the URI");
+        return refuse(error, error_size, LOCUS_EINVAL, URI_FORMS " as the URI");
     }
     if (!text_is_name(name, LOCUS_POOL_NAME_MAX, "{}")) {
         return refuse(
-            error, error_size,
+            error, error_size, LOCUS_EINVAL,
             "expected a pool's name of 1 to 200 bytes without braces or control "
             "characters");
     }
-    if (config != NULL && config->lease_limit > POOL_HELD_MAX) {
-        return refuse(error, error_size, "expected a lease limit of at most 1048576");
-    }
-    if (config != NULL && config->coalesce > LOCUS_CONCURRENCY_MAX) {
-        return refuse(error, error_size,
-                      "expected at most 1024 coalesced calls at once");
-    }
-    uint64_t unused_ms;
-    if (config != NULL && config->lifetime_ns != 0 &&
-        (config->lifetime_ns < NS_PER_S || !to_ms(config->lifetime_ns, &unused_ms))) {
-        return refuse(error, error_size, "expected a lifetime of 1 s to 30 days");
+    const char *wrong = wrong_with(config);
+    if (wrong != NULL) {
+        return refuse(error, error_size, LOCUS_EINVAL, wrong);
     }
     struct locus_pool *pool = calloc(1, sizeof(*pool));
     if (pool == NULL || init_locks(pool) != LOCUS_OK) {
         free(pool);
-        return LOCUS_ENOMEM;
+        return refuse(error, error_size, LOCUS_ENOMEM, "out of memory");
     }
-    pool->config = config != NULL ? *config : defaults;
+    pool->config = *config;
     set_defaults(&pool->config);
     pool->ops = ops;
     int status = ops->open(uri, name, &pool->config, &pool->self, error, error_size);
     if (status == LOCUS_OK && pool->config.coalesce > 0 && ops != &locus_pool_mem_ops) {
         status = start_coalescing(pool);
+    }
+    if (status == LOCUS_ENOMEM) {
+        refuse(error, error_size, status, "out of memory");
     }
     if (status != LOCUS_OK) {
         locus_pool_close(pool);
