@@ -30,7 +30,7 @@ struct locus_pool {
     pthread_mutex_t lock; /* of what follows; never held over a call of ops */
     struct locus_pool_stats stats;
     void *local; /* fail open: a memory pool with the members last seen, or NULL */
-    uint64_t local_ns;
+    uint64_t looked_ns;            /* when it was last made, or could not be */
     bool refreshing;               /* one thread is at it */
     pthread_rwlock_t local_lock;   /* readers use local, the writer changes it */
     struct locus_coalescer *picks; /* NULL: single picks go one by one */
@@ -112,9 +112,9 @@ static void see(struct locus_pool *pool)
     void *seen = NULL;
 
     pthread_mutex_lock(&pool->lock);
-    bool due =
-        !pool->refreshing &&
-        (pool->local == NULL || now_ns() - pool->local_ns >= pool->config.snapshot_ns);
+    bool due = !pool->refreshing &&
+               (pool->looked_ns == 0 ||
+                now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
     pool->refreshing = pool->refreshing || due;
     pthread_mutex_unlock(&pool->lock);
     if (!due) {
@@ -129,8 +129,8 @@ static void see(struct locus_pool *pool)
     void *old = seen != NULL ? pool->local : NULL;
     if (seen != NULL) {
         pool->local = seen;
-        pool->local_ns = now_ns();
     }
+    pool->looked_ns = now_ns();
     pool->refreshing = false;
     pthread_mutex_unlock(&pool->lock);
     pthread_rwlock_unlock(&pool->local_lock);

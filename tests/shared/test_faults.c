@@ -442,6 +442,27 @@ START_TEST(a_pick_needs_the_sorted_set_and_no_other_key)
 }
 END_TEST
 
+START_TEST(a_list_that_fails_does_not_go_with_every_pick)
+{
+    enum { PICKS = 40 };
+    struct locus_pool_config config = patient_config;
+    char member[LOCUS_POOL_MEMBER_SIZE];
+    struct locus_pool_stats stats;
+
+    config.fail = LOCUS_POOL_FAIL_OPEN;
+    config.snapshot_ns = 3600000 * MS;
+    struct locus_pool *pool = open_with(server.uri, "unlisted", &config);
+    add(pool, "a");
+    redis_server_cli(&server, "set 'locus:{unlisted}:kept' text");
+    for (int i = 0; i < PICKS; i++) {
+        ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
+    }
+    locus_pool_get_stats(pool, &stats);
+    ck_assert_uint_lt(stats.round_trips, PICKS + 5);
+    locus_pool_close(pool);
+}
+END_TEST
+
 START_TEST(a_wrong_password_is_refused_at_once_and_not_shown)
 {
     char uri[200], member[LOCUS_POOL_MEMBER_SIZE], words[200];
@@ -912,6 +933,7 @@ int main(void)
     tcase_add_unchecked_fixture(real, start_server, stop_server);
     tcase_add_test(real, a_key_of_another_type_is_an_error);
     tcase_add_test(real, a_pick_needs_the_sorted_set_and_no_other_key);
+    tcase_add_test(real, a_list_that_fails_does_not_go_with_every_pick);
     tcase_add_test(real, a_wrong_password_is_refused_at_once_and_not_shown);
     tcase_add_loop_test(fake, a_password_that_the_server_repeats_is_not_shown, 0, 4);
     tcase_add_test(real, databases_are_apart);
