@@ -67,7 +67,7 @@ static const struct {
     {"240.0.0.0/4", "address is reserved"},
     {"::1/128", "address is loopback"},
     {"::/96", "address is reserved"},
-    {"100::/64", "address is reserved"},
+    {"2001::/23", "address is reserved"},
     {"2001:db8::/32", "address is for documentation"},
     {"3fff::/20", "address is for documentation"},
     {"fc00::/7", "address is private"},
@@ -77,6 +77,7 @@ static const struct {
 };
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
 
 static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
 {
@@ -152,14 +153,17 @@ static const char *why_not_public(const uint8_t address[16])
             return not_public[i].reason;
         }
     }
-    return NULL;
+    /* Of IPv6, 2000::/3 is all that has been given out to anybody. */
+    bool given = (address[0] & 0xe0) == 0x20 ||
+                 memcmp(address, mapped, sizeof(mapped)) == 0 ||
+                 memcmp(address, nat64, sizeof(nat64)) == 0;
+    return given ? NULL : "address is reserved";
 }
 
 /* The IPv4 address that an IPv6 one carries to a translator or tunnel: 64:ff9b::/96 and
  * 2002::/16. The mapped ones, ::ffff:0:0/96, are IPv4 here anyway. */
 static bool embedded(const uint8_t address[16], uint8_t out[16])
 {
-    static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
     const uint8_t *ipv4 = NULL;
 
     if (memcmp(address, nat64, sizeof(nat64)) == 0) {
@@ -179,8 +183,10 @@ static const char *judge_address(const struct locus_eligibility *rules,
                                  const uint8_t address[16])
 {
     uint8_t inner[16];
+    bool carries = embedded(address, inner);
 
-    if (any_contains(&rules->deny, address)) {
+    if (any_contains(&rules->deny, address) ||
+        (carries && any_contains(&rules->deny, inner))) {
         return "address is in a denied range";
     }
     if (any_contains(&rules->allow, address)) {
@@ -190,11 +196,7 @@ static const char *judge_address(const struct locus_eligibility *rules,
         return "address is in no allowed range";
     }
     const char *reason = why_not_public(address);
-    if (reason == NULL && embedded(address, inner)) {
-        reason = any_contains(&rules->deny, inner) ? "address is in a denied range"
-                                                   : why_not_public(inner);
-    }
-    return reason;
+    return reason == NULL && carries ? why_not_public(inner) : reason;
 }
 
 static bool is_name(const char *text)

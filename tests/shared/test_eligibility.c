@@ -98,6 +98,18 @@ static const struct {
     {"[fd00::1]:1", "! address is private"},
     {"[ff02::1]:1", "! address is multicast"},
     {"[2001:db8::1]:1", "! address is for documentation"},
+    {"[64:ff9b:1::a00:1]:1", "! address is reserved"},
+    {"[::ffff:0:a00:1]:1", "! address is reserved"},
+    {"[1::1]:1", "! address is reserved"},
+    {"[200::1]:1", "! address is reserved"},
+    {"[1fff::1]:1", "! address is reserved"},
+    {"[2000::1]:1", "[2000::1]:1"},
+    {"[2001::1]:1", "! address is reserved"},
+    {"[2001:1ff::1]:1", "! address is reserved"},
+    {"[2001:200::1]:1", "[2001:200::1]:1"},
+    {"[3ffe::1]:1", "[3ffe::1]:1"},
+    {"[4000::1]:1", "! address is reserved"},
+    {"[5f00::1]:1", "! address is reserved"},
 };
 
 START_TEST(what_is_not_public_is_refused_unless_allowed)
@@ -125,7 +137,7 @@ END_TEST
 START_TEST(allow_and_deny_decide_in_that_order_of_strength)
 {
     const struct locus_eligibility_config config = {
-        .allow = "10.1.0.0/16,fd00::/8,127.0.0.1",
+        .allow = "10.1.0.0/16,fd00::/8,127.0.0.1,2002::/16",
         .deny = "10.1.2.0/24,8.8.0.0/16",
     };
     struct locus_eligibility *rules = rules_of(&config);
@@ -141,6 +153,9 @@ START_TEST(allow_and_deny_decide_in_that_order_of_strength)
                      "! address is in a denied range");
     ck_assert_str_eq(judge(rules, "[64:ff9b::808:808]:1"),
                      "! address is in a denied range");
+    ck_assert_str_eq(judge(rules, "[2002:808:808::1]:1"),
+                     "! address is in a denied range");
+    ck_assert_str_eq(judge(rules, "[2002:a00:1::1]:1"), "[2002:a00:1::1]:1");
     ck_assert_str_eq(judge(rules, "9.9.9.9:1"), "9.9.9.9:1");
     locus_eligibility_destroy(rules);
 }
