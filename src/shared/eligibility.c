@@ -199,15 +199,32 @@ static const char *judge_address(const struct locus_eligibility *rules,
     return reason == NULL && carries ? why_not_public(inner) : reason;
 }
 
+/* A name that ends in a number, 1 or 0x1f, is resolved as an address, or not at all. */
+static bool ends_in_number(const char *text)
+{
+    size_t end = strlen(text);
+
+    end -= end > 0 && text[end - 1] == '.';
+    size_t begin = end;
+    while (begin > 0 && text[begin - 1] != '.') {
+        begin--;
+    }
+    const char *last = text + begin;
+    size_t length = end - begin;
+    if (length >= 2 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X')) {
+        return strspn(last + 2, "0123456789abcdefABCDEF") >= length - 2;
+    }
+    return strspn(last, "0123456789") >= length;
+}
+
 static bool is_name(const char *text)
 {
     size_t length = strlen(text);
     const char *letters =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-    /* A name of digits and dots alone is a mistyped address. */
     return length > 0 && length < 200 && strspn(text, letters) == length &&
-           strspn(text, "0123456789.") < length && text[0] != '.' && text[0] != '-';
+           !ends_in_number(text) && text[0] != '.' && text[0] != '-';
 }
 
 static bool is_localhost(const char *name)

@@ -191,6 +191,26 @@ START_TEST(schemes_and_ports_are_the_pools)
 }
 END_TEST
 
+/* As resolvers read them: the first four are 127.0.0.1. */
+START_TEST(an_address_in_other_clothes_is_no_name)
+{
+    static const char *const dressed[] = {"0x7f000001:80",    "0x7f.1:80",
+                                          "127.0.0.0x1:80",   "0177.0.0.0x01.:80",
+                                          "a.example.0X1:80", "a.example.1:80"};
+    const struct locus_eligibility_config config = {.names = true};
+    struct locus_eligibility *rules = rules_of(&config);
+
+    for (size_t i = 0; i < sizeof(dressed) / sizeof(dressed[0]); i++) {
+        ck_assert_str_eq(judge(rules, dressed[i]),
+                         "! host is neither an address nor a name");
+    }
+    ck_assert_str_eq(judge(rules, "1.0x1.a1:80"), "1.0x1.a1:80");
+    ck_assert_str_eq(judge(rules, "0x7f.0xg:80"), "0x7f.0xg:80");
+    ck_assert_str_eq(judge(rules, "127.0.0.1.example.:80"), "127.0.0.1.example.:80");
+    locus_eligibility_destroy(rules);
+}
+END_TEST
+
 static bool even_ports(void *arg, const struct locus_candidate *candidate,
                        const char **reason)
 {
@@ -268,6 +288,7 @@ int main(void)
     tcase_add_test(tc, allow_and_deny_decide_in_that_order_of_strength);
     tcase_add_test(tc, only_what_is_allowed_enters_where_asked_for);
     tcase_add_test(tc, schemes_and_ports_are_the_pools);
+    tcase_add_test(tc, an_address_in_other_clothes_is_no_name);
     tcase_add_test(tc, the_callers_predicate_is_asked_last);
     tcase_add_loop_test(tc, malformed_rules_are_refused_with_a_reason, 0,
                         (int)(sizeof(malformed) / sizeof(malformed[0])));
