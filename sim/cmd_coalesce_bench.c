@@ -569,7 +569,10 @@ static int parse_list(const char *name, const char *text, uint32_t max,
 
 static int open_pool(const struct bench_options *o, struct locus_pool **out)
 {
-    const struct locus_pool_config config = {.connections = LIST_MAX};
+    const struct locus_pool_config config = {
+        .connections = LIST_MAX,
+        .lifetime_ns = UINT64_C(86400) * 1000000000, /* should this be killed */
+    };
     char why[256] = "";
     char name[64];
 

@@ -59,7 +59,7 @@ static const char *const format_choices[] = {"auto", "text", "csv", "json", NULL
 static const struct option_spec options[] = {
     OPTION("uri", 'u', OPTION_STRING, uri, "URI",
            "Where the pool is: redis://[[user]:password@]host[:port][/db] (rediss: for "
-           "TLS), "
+           "TLS, with ?cacert=FILE&cert=FILE&key=FILE where needed), "
            "redis+unix:///path or mem: (gone when the command ends). Default: "
            "LOCUS_POOL_URI of the environment, which keeps a password out of ps."),
     OPTION("pool", 'p', OPTION_STRING, name, "NAME", "The pool's name; default."),

@@ -56,7 +56,7 @@ static const struct option_spec options[] = {
      "Where leastalloc keeps its counts, as of 'locus pool': mem: (the default), or "
      "redis://[[user]:password@]host[:port][/db], or redis+unix:///path, which is "
      "slower and picks the same. Its pool there is a new one, locus-replay-PID-RANDOM, "
-     "removed in the end.",
+     "removed in the end; by the server a day after a run that was killed.",
      0, 0, NULL},
     {"expiration", 0, OPTION_DURATION, AT(expiration_ns), "TIME",
      "Destinations idle for so long are forgotten by lblc and lblcr (default 24h).", 0,

@@ -21,6 +21,9 @@
 /* Picks of one call where nothing changes in between: one by one they would be the same. */
 enum { AHEAD_MAX = 256 };
 
+/* What a run that was killed leaves in Redis goes by itself after so long. */
+#define LIFETIME_NS (UINT64_C(86400) * 1000000000)
+
 struct place {
     bool wanted; /* as offered last */
     bool in;     /* the pool has it live */
@@ -32,6 +35,7 @@ struct leastalloc {
     struct policy_setup setup;
     struct locus_pool *pool;
     char name[64];        /* of the pool, no other run's */
+    size_t in;            /* members that the pool has live */
     bool left;            /* there may be something of the pool to remove */
     struct place *places; /* by server */
     uint32_t *queue;      /* servers whose offer changed since the last pick */
@@ -106,6 +110,7 @@ static void leastalloc_destroy(void *state)
 
 static int open_pool(struct leastalloc *self)
 {
+    const struct locus_pool_config config = {.lifetime_ns = LIFETIME_NS};
     const char *uri = self->setup.pool_uri;
     uint64_t random = 0;
 
@@ -114,7 +119,7 @@ static int open_pool(struct leastalloc *self)
     }
     snprintf(self->name, sizeof(self->name), "locus-replay-%ld-%016" PRIx64,
              (long)getpid(), random);
-    int status = locus_pool_open(uri != NULL ? uri : "mem:", self->name, NULL,
+    int status = locus_pool_open(uri != NULL ? uri : "mem:", self->name, &config,
                                  &self->pool, self->setup.error, POLICY_ERROR_SIZE);
     if (status != LOCUS_OK) {
         return status;
@@ -192,6 +197,11 @@ static int bring(struct leastalloc *self, uint32_t server)
         return failed(self, status);
     }
     place->in = place->wanted;
+    if (place->in) {
+        self->in++;
+    } else {
+        self->in--;
+    }
     place->known = true;
     return LOCUS_OK;
 }
@@ -212,6 +222,11 @@ static int pick_ahead(struct leastalloc *self)
     }
     status = locus_pool_pick_many(self->pool, self->setup.steady ? AHEAD_MAX : 1,
                                   self->picks, &self->ahead);
+    if (status == LOCUS_ENOSERVER && self->in > 0) {
+        snprintf(self->setup.error, POLICY_ERROR_SIZE,
+                 "somebody else emptied the pool '%s'", self->name);
+        return LOCUS_EFORMAT;
+    }
     return status == LOCUS_OK || status == LOCUS_ENOSERVER ? status
                                                            : failed(self, status);
 }

@@ -30,13 +30,17 @@
  * of bounded work: at most LOCUS_POOL_PICKS_MAX picks, LOCUS_POOL_MEMBERS_MAX members.
  *
  * URIS. mem: | redis://[[user]:password@]host[:port][,host[:port]...][/db] |
- * rediss://... (TLS, in a build with OpenSSL) |
- * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password
- * and path. No message ever shows the password. Redis 7, Valkey, Cluster and
- * replicated pairs (several hosts, the first that takes writes); no Sentinel. With TLS the
- * server's certificate must name the host and be signed by an authority of the system's,
- * or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a Cluster's nodes too, each under
- * the name or address that the others give it. Clients show no certificate of theirs.
+ * rediss://...[?cacert=FILE&cert=FILE&key=FILE] (TLS, in a build with OpenSSL) |
+ * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password,
+ * path and files. No message ever shows the password. Redis 7, Valkey, Cluster and
+ * replicated pairs (several hosts, the first that takes writes; what only reads may be
+ * answered by a replica, as it knows it); no Sentinel. With TLS the
+ * server's certificate must name the host and be signed by an authority of the file cacert;
+ * without it of the system's, or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a
+ * Cluster's nodes too, each under the name or address that the others give it. To a server
+ * that asks who calls, the certificate in the file cert is shown, with those that sign it
+ * behind it; its key is in the file key, or in the same. All are PEM, read when the pool is
+ * opened, and not protected by a password.
  *
  * THREADS. A handle may be used by any number of threads at once; each Redis call takes
  * one of config.connections connections. Closing waits for nobody: no call may be running.
@@ -44,14 +48,18 @@
  *
  * WHEN REDIS IS AWAY. Opening needs no server; it is connected to on first use, and again
  * after a failure, with growing and jittered pauses. Every call returns by
- * config.total_timeout_ns. A call that did nothing returns LOCUS_EIO (no connection) or
- * LOCUS_ETIMEDOUT. A pick that was sent and not answered returns LOCUS_EAMBIGUOUS: it
- * was counted once or not at all, and never again, so each such pick puts the sum of counts
- * at most one above the picks that the workers know of. A report of health is sent only
- * once as well; all other calls may be repeated without harm and are, within the deadline.
- * config.fail chooses what a pick does in these three cases: closed, it returns the status;
- * open, it picks from the members last seen, by counts of this handle alone, which never
- * reach Redis (counted in stats.local_picks).
+ * config.total_timeout_ns (locus_pool_add() has it for each 256 members, and a pick that
+ * refreshes what fail open needs, or rebases, twice). A call that did nothing returns
+ * LOCUS_EIO (no connection) or LOCUS_ETIMEDOUT. A pick that was sent and not answered
+ * returns LOCUS_EAMBIGUOUS: it was counted once or not at all, and never again, so each
+ * such pick puts the sum of counts at most one above the picks that the workers know of. A
+ * report of health is sent only once as well; all other calls may be repeated without harm
+ * and are, within the deadline: one that was sent and not answered returns LOCUS_ETIMEDOUT
+ * in the end, done or not, and where a repetition is answered, its answer is the one told
+ * (ENOENT of a member dropped the first time). config.fail chooses what a pick does after
+ * EIO, ETIMEDOUT and EAMBIGUOUS: closed, it returns the status; open, it picks from the
+ * members last seen, by counts of this handle alone, which never reach Redis (counted in
+ * stats.local_picks).
  *
  * SIGPIPE is never raised by a call.
  *
@@ -91,7 +99,9 @@ enum locus_pool_fail {
 
 /* Zero-initialise; zero means the default. */
 struct locus_pool_config {
-    uint64_t connect_timeout_ns; /* 1 s; for one connection, with its AUTH */
+    uint64_t
+        connect_timeout_ns; /* 1 s; for one connection, with its AUTH; shared by the
+                                    addresses of a host */
     uint64_t command_timeout_ns; /* 1 s; from sending a command to its answer */
     uint64_t total_timeout_ns;   /* 3 s; for a call with all that it tries */
     size_t connections;          /* 8; at most, per Redis node */
@@ -105,14 +115,20 @@ struct locus_pool_config {
     uint32_t coalesce;      /* 0: each single pick is a round trip. n: those of many
                                     threads go together, in at most n script calls at
                                     once; 1 serves best. mem: needs none */
+    uint64_t lifetime_ns;   /* 0: a pool in Redis stays until it is cleared. Else 1 s to
+                                    30 days, in whole ms: the server deletes it, all that
+                                    is in it, when for so long (less a quarter at most)
+                                    no handle with this setting has called; for pools
+                                    that nobody clears once their maker is killed */
     uint64_t (*now_ns)(void *arg); /* mem: leases' clock; NULL: CLOCK_MONOTONIC */
     void *now_arg;
 };
 
 /*
  * Opens the pool of that name; config is copied and may be NULL. EINVAL: URI or name
- * (1 to 200 bytes, no braces, no control characters); ENOTSUP: a Redis URI in a build
- * without hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
+ * (1 to 200 bytes, no braces, no control characters), or of no use is a file that the URI
+ * names; EIO: so are the system's authorities; ENOTSUP: a Redis URI in a build without
+ * hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
  * (error may be NULL with size 0).
  */
 LOCUS_API int locus_pool_open(const char *uri, const char *name,

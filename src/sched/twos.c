@@ -3,10 +3,10 @@
  * twos: two random servers, drawn by weight, the better of them (M. Mitzenmacher, "The power
  * of two choices in randomized load balancing", 2001).
  *
- * T is the sum of the available weights (with slow start, of shares); r1 and r2 are drawn from
- * 0..T, both included, and
- * walked down the list; the choice is where the rest reaches 0 or less, so that the first
- * server has one chance more than its weight. The second choice wins if its load is lower.
+ * T is the sum of the available weights (with slow start, of shares); r1 and r2 are drawn
+ * from 0..T, both included, and walked down the list; the choice is where the rest reaches 0
+ * or less, so that the first server has one chance more than its weight. The second choice
+ * wins if its load is lower.
  */
 #include "../rng.h"
 #include "../select.h"

@@ -198,10 +198,12 @@ static bool index_flight(struct locus_coalescer *c, struct locus_result *flight)
     return flight->hh.tbl != NULL;
 }
 
+/* Nobody finds it any more, if anybody did. */
 static void unindex_flight(struct locus_coalescer *c, struct locus_result *flight)
 {
-    if (c->config.share != LOCUS_SHARE_NONE) {
+    if (flight->hh.tbl != NULL) {
         HASH_DEL(c->table, flight); /* NOLINT(clang-analyzer-*): uthash */
+        flight->hh.tbl = NULL;
     }
 }
 
@@ -638,6 +640,10 @@ static int leave(struct locus_coalescer *c, const struct call *call, int why,
     bool wanted =
         atomic_fetch_sub_explicit(&call->flight->waiters, 1, memory_order_relaxed) > 1;
     if (batch->started) {
+        if (!wanted) {
+            /* The user's function may have been told so, and does not fetch it. */
+            unindex_flight(c, call->flight);
+        }
         return why;
     }
     if (!wanted) {

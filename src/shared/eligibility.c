@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "names.h"
+#include "text.h"
 
 enum { SCHEME_MAX = 31, LIST_MAX = 4096 };
 
@@ -66,7 +67,7 @@ static const struct {
     {"240.0.0.0/4", "address is reserved"},
     {"::1/128", "address is loopback"},
     {"::/96", "address is reserved"},
-    {"100::/64", "address is reserved"},
+    {"2001::/23", "address is reserved"},
     {"2001:db8::/32", "address is for documentation"},
     {"3fff::/20", "address is for documentation"},
     {"fc00::/7", "address is private"},
@@ -76,6 +77,7 @@ static const struct {
 };
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
 
 static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
 {
@@ -86,23 +88,6 @@ static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
     }
     *is_ipv4 = false;
     return inet_pton(AF_INET6, text, out) == 1;
-}
-
-static bool parse_number(const char *text, size_t length, unsigned max, unsigned *out)
-{
-    unsigned value = 0;
-
-    if (length == 0 || length > 5) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    *out = value;
-    return value <= max;
 }
 
 /* "10.0.0.0/8", or an address alone. Bits behind the prefix must be zero: "10.1.2.3/8" is
@@ -125,7 +110,7 @@ static bool parse_range(const char *text, size_t length, struct range *out)
     unsigned most = is_ipv4 ? 32 : 128;
     out->prefix = most;
     if (slash != NULL &&
-        !parse_number(slash + 1, length - bare - 1, most, &out->prefix)) {
+        !text_is_number(slash + 1, length - bare - 1, most, &out->prefix)) {
         return false;
     }
     out->prefix += is_ipv4 ? 96 : 0;
@@ -168,14 +153,17 @@ static const char *why_not_public(const uint8_t address[16])
             return not_public[i].reason;
         }
     }
-    return NULL;
+    /* Of IPv6, 2000::/3 is all that has been given out to anybody. */
+    bool given = (address[0] & 0xe0) == 0x20 ||
+                 memcmp(address, mapped, sizeof(mapped)) == 0 ||
+                 memcmp(address, nat64, sizeof(nat64)) == 0;
+    return given ? NULL : "address is reserved";
 }
 
 /* The IPv4 address that an IPv6 one carries to a translator or tunnel: 64:ff9b::/96 and
  * 2002::/16. The mapped ones, ::ffff:0:0/96, are IPv4 here anyway. */
 static bool embedded(const uint8_t address[16], uint8_t out[16])
 {
-    static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
     const uint8_t *ipv4 = NULL;
 
     if (memcmp(address, nat64, sizeof(nat64)) == 0) {
@@ -195,8 +183,10 @@ static const char *judge_address(const struct locus_eligibility *rules,
                                  const uint8_t address[16])
 {
     uint8_t inner[16];
+    bool carries = embedded(address, inner);
 
-    if (any_contains(&rules->deny, address)) {
+    if (any_contains(&rules->deny, address) ||
+        (carries && any_contains(&rules->deny, inner))) {
         return "address is in a denied range";
     }
     if (any_contains(&rules->allow, address)) {
@@ -206,11 +196,25 @@ static const char *judge_address(const struct locus_eligibility *rules,
         return "address is in no allowed range";
     }
     const char *reason = why_not_public(address);
-    if (reason == NULL && embedded(address, inner)) {
-        reason = any_contains(&rules->deny, inner) ? "address is in a denied range"
-                                                   : why_not_public(inner);
+    return reason == NULL && carries ? why_not_public(inner) : reason;
+}
+
+/* A name that ends in a number, 1 or 0x1f, is resolved as an address, or not at all. */
+static bool ends_in_number(const char *text)
+{
+    size_t end = strlen(text);
+
+    end -= end > 0 && text[end - 1] == '.';
+    size_t begin = end;
+    while (begin > 0 && text[begin - 1] != '.') {
+        begin--;
     }
-    return reason;
+    const char *last = text + begin;
+    size_t length = end - begin;
+    if (length >= 2 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X')) {
+        return strspn(last + 2, "0123456789abcdefABCDEF") >= length - 2;
+    }
+    return strspn(last, "0123456789") >= length;
 }
 
 static bool is_name(const char *text)
@@ -219,9 +223,8 @@ static bool is_name(const char *text)
     const char *letters =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-    /* A name of digits and dots alone is a mistyped address. */
     return length > 0 && length < 200 && strspn(text, letters) == length &&
-           strspn(text, "0123456789.") < length && text[0] != '.' && text[0] != '-';
+           !ends_in_number(text) && text[0] != '.' && text[0] != '-';
 }
 
 static bool is_localhost(const char *name)
@@ -417,7 +420,7 @@ int locus_candidate_parse(const char *text, char *storage, size_t size,
     }
     if (colon != NULL) {
         if (*colon != ':' ||
-            !parse_number(colon + 1, strlen(colon + 1), 65535, &port) || port == 0) {
+            !text_is_number(colon + 1, strlen(colon + 1), 65535, &port) || port == 0) {
             *reason = "port is not a number from 1 to 65535";
             return LOCUS_EFORMAT;
         }
@@ -480,11 +483,11 @@ static bool parse_port_range(const char *text, size_t length, struct port_range 
     size_t first = dash != NULL ? (size_t)(dash - text) : length;
     unsigned low, high;
 
-    if (!parse_number(text, first, 65535, &low) || low == 0) {
+    if (!text_is_number(text, first, 65535, &low) || low == 0) {
         return false;
     }
     high = low;
-    if (dash != NULL && !parse_number(dash + 1, length - first - 1, 65535, &high)) {
+    if (dash != NULL && !text_is_number(dash + 1, length - first - 1, 65535, &high)) {
         return false;
     }
     out->first = (uint16_t)low;

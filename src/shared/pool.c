@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "scheme.h"
+#include "text.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -29,7 +30,7 @@ struct locus_pool {
     pthread_mutex_t lock; /* of what follows; never held over a call of ops */
     struct locus_pool_stats stats;
     void *local; /* fail open: a memory pool with the members last seen, or NULL */
-    uint64_t local_ns;
+    uint64_t looked_ns;            /* when it was last made, or could not be */
     bool refreshing;               /* one thread is at it */
     pthread_rwlock_t local_lock;   /* readers use local, the writer changes it */
     struct locus_coalescer *picks; /* NULL: single picks go one by one */
@@ -52,25 +53,9 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* 1 to max bytes, none of them a control character or one of refused. */
-static bool well_formed(const char *text, size_t max, const char *refused)
-{
-    size_t length = text != NULL ? strnlen(text, max + 1) : 0;
-
-    if (length == 0 || length > max || text[strcspn(text, refused)] != '\0') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 127) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool is_member(const char *text)
 {
-    return well_formed(text, LOCUS_POOL_MEMBER_SIZE - 1, "");
+    return text_is_name(text, LOCUS_POOL_MEMBER_SIZE - 1, "");
 }
 
 static bool is_away(int status)
@@ -127,9 +112,9 @@ static void see(struct locus_pool *pool)
     void *seen = NULL;
 
     pthread_mutex_lock(&pool->lock);
-    bool due =
-        !pool->refreshing &&
-        (pool->local == NULL || now_ns() - pool->local_ns >= pool->config.snapshot_ns);
+    bool due = !pool->refreshing &&
+               (pool->looked_ns == 0 ||
+                now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
     pool->refreshing = pool->refreshing || due;
     pthread_mutex_unlock(&pool->lock);
     if (!due) {
@@ -144,8 +129,8 @@ static void see(struct locus_pool *pool)
     void *old = seen != NULL ? pool->local : NULL;
     if (seen != NULL) {
         pool->local = seen;
-        pool->local_ns = now_ns();
     }
+    pool->looked_ns = now_ns();
     pool->refreshing = false;
     pthread_mutex_unlock(&pool->lock);
     pthread_rwlock_unlock(&pool->local_lock);
@@ -276,6 +261,12 @@ int locus_pool_pick_many(struct locus_pool *pool, size_t n,
     return status;
 }
 
+static bool to_ms(uint64_t ttl_ns, uint64_t *out)
+{
+    *out = ttl_ns / NS_PER_MS;
+    return *out >= 1 && *out <= UINT64_C(86400000) * TTL_DAYS_MAX;
+}
+
 /* ---- opening --------------------------------------------------------------------- */
 
 static const struct pool_ops *ops_for(const char *uri)
@@ -300,12 +291,30 @@ static void set_defaults(struct locus_pool_config *config)
     config->snapshot_ns = config->snapshot_ns != 0 ? config->snapshot_ns : 5 * NS_PER_S;
 }
 
-static int refuse(char *error, size_t size, const char *reason)
+static int refuse(char *error, size_t size, int status, const char *reason)
 {
     if (size > 0) {
         snprintf(error, size, "%s", reason);
     }
-    return LOCUS_EINVAL;
+    return status;
+}
+
+/* NULL: nothing. */
+static const char *wrong_with(const struct locus_pool_config *config)
+{
+    uint64_t unused_ms;
+
+    if (config->lease_limit > POOL_HELD_MAX) {
+        return "expected a lease limit of at most 1048576";
+    }
+    if (config->coalesce > LOCUS_CONCURRENCY_MAX) {
+        return "expected at most 1024 coalesced calls at once";
+    }
+    if (config->lifetime_ns != 0 &&
+        (config->lifetime_ns < NS_PER_S || !to_ms(config->lifetime_ns, &unused_ms))) {
+        return "expected a lifetime of 1 s to 30 days";
+    }
+    return NULL;
 }
 
 static int init_locks(struct locus_pool *pool)
@@ -328,35 +337,34 @@ int locus_pool_open(const char *uri, const char *name,
     const struct pool_ops *ops = ops_for(uri);
 
     *out = NULL;
+    config = config != NULL ? config : &defaults;
     if (ops == NULL) {
-        return refuse(error, error_size,
-                      "expected mem:, redis://host[:port][/db], rediss://... or "
-                      "redis+unix:///path as the URI");
+        return refuse(error, error_size, LOCUS_EINVAL, URI_FORMS " as the URI");
     }
-    if (!well_formed(name, LOCUS_POOL_NAME_MAX, "{}")) {
+    if (!text_is_name(name, LOCUS_POOL_NAME_MAX, "{}")) {
         return refuse(
-            error, error_size,
+            error, error_size, LOCUS_EINVAL,
             "expected a pool's name of 1 to 200 bytes without braces or control "
             "characters");
     }
-    if (config != NULL && config->lease_limit > POOL_HELD_MAX) {
-        return refuse(error, error_size, "expected a lease limit of at most 1048576");
-    }
-    if (config != NULL && config->coalesce > LOCUS_CONCURRENCY_MAX) {
-        return refuse(error, error_size,
-                      "expected at most 1024 coalesced calls at once");
+    const char *wrong = wrong_with(config);
+    if (wrong != NULL) {
+        return refuse(error, error_size, LOCUS_EINVAL, wrong);
     }
     struct locus_pool *pool = calloc(1, sizeof(*pool));
     if (pool == NULL || init_locks(pool) != LOCUS_OK) {
         free(pool);
-        return LOCUS_ENOMEM;
+        return refuse(error, error_size, LOCUS_ENOMEM, "out of memory");
     }
-    pool->config = config != NULL ? *config : defaults;
+    pool->config = *config;
     set_defaults(&pool->config);
     pool->ops = ops;
     int status = ops->open(uri, name, &pool->config, &pool->self, error, error_size);
     if (status == LOCUS_OK && pool->config.coalesce > 0 && ops != &locus_pool_mem_ops) {
         status = start_coalescing(pool);
+    }
+    if (status == LOCUS_ENOMEM) {
+        refuse(error, error_size, status, "out of memory");
     }
     if (status != LOCUS_OK) {
         locus_pool_close(pool);
@@ -512,12 +520,6 @@ static bool is_id(const char *text)
     return text != NULL &&
            strnlen(text, LOCUS_LEASE_ID_SIZE) == LOCUS_LEASE_ID_SIZE - 1 &&
            strspn(text, "0123456789abcdef") == LOCUS_LEASE_ID_SIZE - 1;
-}
-
-static bool to_ms(uint64_t ttl_ns, uint64_t *out)
-{
-    *out = ttl_ns / NS_PER_MS;
-    return *out >= 1 && *out <= UINT64_C(86400000) * TTL_DAYS_MAX;
 }
 
 static int make_id(char id[LOCUS_LEASE_ID_SIZE])

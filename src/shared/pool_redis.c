@@ -5,6 +5,7 @@
  */
 #include "pool_ops.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,13 @@
 enum { KEYS = 8, KEY_SIZE = LOCUS_POOL_NAME_MAX + 32, ARGS_MAX = POOL_ADD_CHUNK + 3 };
 
 #define REBASE_AT (UINT64_C(1) << 52)
+#define NS_PER_MS UINT64_C(1000000)
 
 struct redis_pool {
     struct locus_redis *redis;
     struct locus_pool_config config;
     char keys[KEYS][KEY_SIZE];
+    _Atomic uint64_t outlived_ns; /* when its end was put off last; 0: not yet */
 };
 
 static const struct locus_redis_script script_pick = {SCRIPT_PICK};
@@ -34,6 +37,7 @@ static const struct locus_redis_script script_acquire = {SCRIPT_ACQUIRE};
 static const struct locus_redis_script script_renew = {SCRIPT_RENEW};
 static const struct locus_redis_script script_release = {SCRIPT_RELEASE};
 static const struct locus_redis_script script_limit = {SCRIPT_LIMIT};
+static const struct locus_redis_script script_outlive = {SCRIPT_OUTLIVE};
 
 static int redis_open(const char *uri, const char *name,
                       const struct locus_pool_config *config, void **out, char *error,
@@ -74,6 +78,53 @@ static void redis_close(void *self)
     free(pool);
 }
 
+/* Runs the command, and puts off the pool's end in the same round trip, or another time. */
+static int run_and_outlive(struct redis_pool *pool,
+                           const struct locus_redis_command *command,
+                           struct locus_redis_reply **reply)
+{
+    char lifetime[24];
+    const char *argv[KEYS + 1];
+    const struct locus_redis_command commands[] = {
+        *command,
+        {.script = &script_outlive,
+         .argv = argv,
+         .argc = KEYS + 1,
+         .keys = KEYS,
+         .repeatable = true},
+    };
+    struct locus_redis_result results[2];
+
+    snprintf(lifetime, sizeof(lifetime), "%llu",
+             (unsigned long long)(pool->config.lifetime_ns / NS_PER_MS));
+    for (size_t i = 0; i < KEYS; i++) {
+        argv[i] = pool->keys[i];
+    }
+    argv[KEYS] = lifetime;
+    uint64_t now_ns = locus_redis_now_ns();
+    (void)!locus_redis_run(pool->redis, commands, 2, 0, results);
+    if (results[1].status == LOCUS_OK) {
+        atomic_store(&pool->outlived_ns, now_ns);
+    }
+    locus_reply_free(results[1].reply);
+    *reply = results[0].reply;
+    return results[0].status;
+}
+
+/* changes: it may have made a key, which has no end of its own yet. */
+static int run_command(struct redis_pool *pool,
+                       const struct locus_redis_command *command, bool changes,
+                       struct locus_redis_reply **reply)
+{
+    uint64_t lifetime_ns = pool->config.lifetime_ns;
+    uint64_t last_ns = atomic_load(&pool->outlived_ns);
+    bool due = lifetime_ns != 0 && (changes || last_ns == 0 ||
+                                    locus_redis_now_ns() - last_ns >= lifetime_ns / 4);
+
+    return due ? run_and_outlive(pool, command, reply)
+               : locus_redis_run_one(pool->redis, command, 0, reply);
+}
+
 /* A script with all keys before its arguments. */
 static int run(struct redis_pool *pool, const struct locus_redis_script *script,
                const char *const *args, size_t count, bool repeatable,
@@ -94,7 +145,7 @@ static int run(struct redis_pool *pool, const struct locus_redis_script *script,
     for (size_t i = 0; i < count; i++) {
         argv[KEYS + i] = args[i];
     }
-    return locus_redis_run_one(pool->redis, &command, 0, reply);
+    return run_command(pool, &command, true, reply);
 }
 
 /* A script that may be repeated and answers with a number. */
@@ -175,7 +226,7 @@ static int redis_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SI
     uint64_t last;
 
     snprintf(how_many, sizeof(how_many), "%zu", n);
-    int status = locus_redis_run_one(pool->redis, &command, 0, &reply);
+    int status = run_command(pool, &command, false, &reply);
     if (status != LOCUS_OK) {
         return status;
     }
@@ -249,9 +300,8 @@ static int redis_add(void *self, const char *const *members, size_t count,
 static int redis_remove(void *self, const char *member, bool drop)
 {
     const char *args[] = {member, drop ? "1" : "0"};
-    int status = run_found(self, &script_remove, args, 2);
 
-    return status;
+    return run_found(self, &script_remove, args, 2);
 }
 
 static int redis_restore(void *self, const char *member, bool exact)

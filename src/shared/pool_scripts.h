@@ -280,6 +280,11 @@
     "reap()\n"                      \
     "return found and 1 or 0\n"
 
+/* ARGV: ms. Puts off the end of the first four keys; those of leases have their own. */
+#define SCRIPT_OUTLIVE                                              \
+    "for i = 1, 4 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end\n" \
+    "return 1\n"
+
 /* ARGV: member, limit. Returns 1, or 0 when there is none. */
 #define SCRIPT_LIMIT                                                       \
     "if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and\n"                  \

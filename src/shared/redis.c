@@ -11,6 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "text.h"
+
 uint64_t locus_redis_now_ns(void)
 {
     struct timespec now;
@@ -29,7 +31,7 @@ void locus_redis_say(struct locus_redis *redis, const char *format, ...)
     vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
     for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ' || *c == 127) {
+        if (text_is_control(*c)) {
             *c = '?';
         }
     }

@@ -10,25 +10,28 @@
  * A handle does not survive fork(): the child opens its own.
  *
  * DEADLINES. Three apply: connect_timeout_ns to each connection being made (AUTH and SELECT
- * included), command_timeout_ns to each exchange on a connection, and the call's
- * timeout_ns to all together, with waits, reconnects, redirects and retries. Only the
- * look-up of a host name has no deadline of ours: give addresses where that matters.
+ * included; a host's addresses share it), command_timeout_ns to each exchange on a
+ * connection, and the call's timeout_ns to all together, with waits, reconnects,
+ * redirects and retries. Only the look-up of a host name has no deadline of ours: give
+ * addresses where that matters.
  *
  * WHAT IS KNOWN AFTER A FAILURE. A command that cannot have reached the server (no
  * connection, or not written whole), and one to which the server answered that it did
  * nothing yet (LOADING, BUSY, TRYAGAIN, CLUSTERDOWN, MASTERDOWN, READONLY, MOVED, ASK,
  * NOSCRIPT), is tried again until the deadline, and then ends in LOCUS_EIO or
  * LOCUS_ETIMEDOUT: it was not done. A command that was written and not answered is tried
- * again only when the caller calls it repeatable; otherwise it ends at once, in
- * LOCUS_EAMBIGUOUS: it was done once or not at all, and never twice.
+ * again only when the caller calls it repeatable, and ends in LOCUS_ETIMEDOUT where no
+ * answer comes at all: done or not; otherwise it ends at once, in LOCUS_EAMBIGUOUS: it was
+ * done once or not at all, and never twice.
  *
- * RECONNECTING. A node that fails is left alone for a time that doubles from 10 ms to 2 s
- * with each failure in a row, less up to half of it by chance; then one thread tries,
- * whatever their number.
+ * RECONNECTING. A node that fails, to connect or to answer, is left alone for a time that
+ * doubles from 10 ms to 2 s with each failure in a row, less up to half of it by chance;
+ * then one thread tries, whatever their number.
  *
  * CLUSTER. MOVED and ASK are followed and the slot map is learnt; a command needs to tell
- * its first key for that. A URI may name several hosts (redis://a,b:6380,c/0): others
- * stand in for one that fails.
+ * its first key for that. A URI may name several hosts (redis://a,b:6380,c/0): others stand
+ * in for one that fails or takes no writes, which is connected to anew the next time: its
+ * name may lead elsewhere by then.
  *
  * SIGPIPE is never raised by a call.
  */
@@ -53,10 +56,11 @@ struct locus_redis_options {
 };
 
 /*
- * Reads redis://[[user]:password@]host[:port][,host[:port]...][/db], rediss:// for TLS, or
- * redis+unix://[[user]:password@]/path[?db=N]; percent escapes allowed in user, password
- * and path. Makes no connection. EINVAL: not such a URI; ENOTSUP: this build has no hiredis
- * or no TLS; ENOMEM. The reason goes to error (cut to error_size; never with a password).
+ * Reads redis://[[user]:password@]host[:port][,host[:port]...][/db], rediss:// for TLS (with
+ * [?cacert=FILE&cert=FILE&key=FILE] behind), or redis+unix://[[user]:password@]/path[?db=N];
+ * percent escapes allowed in user, password, path and files. Makes no connection. EINVAL:
+ * not such a URI, or no use in one of its files; EIO: nor in the system's authorities;
+ * ENOTSUP: this build has no hiredis or no TLS; ENOMEM. The reason goes to error (cut to error_size; never with a password).
  */
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,
                      struct locus_redis **out, char *error,
@@ -93,7 +97,7 @@ struct locus_redis_result {
  * run in order on a node as long as nothing has to be tried again, and do not depend on
  * each other's success. timeout_ns 0: the handle's total_timeout_ns.
  * Returns the first status that is not LOCUS_OK:
- *   EIO, ETIMEDOUT   not done
+ *   EIO, ETIMEDOUT   not done; but what is repeatable may have been with ETIMEDOUT
  *   EAMBIGUOUS       sent, not answered
  *   EREFUSED         the server said no; locus_redis_error() has its words
  *   EFORMAT          the key holds another type, or the reply is no reply

@@ -26,6 +26,7 @@ struct pending {
     const char *sha; /* of its script in the exchange at hand; "" where it has none */
     unsigned redirects;
     bool done;
+    bool sent;   /* once at least, and not answered */
     bool whole;  /* send the script's source: the server does not know its SHA */
     bool asking; /* target was named by ASK, not MOVED */
     bool here;   /* takes part in the exchange at hand */
@@ -38,7 +39,9 @@ struct call {
     struct locus_redis_result *results;
     size_t count;
     uint64_t deadline_ns;
-    bool wait; /* back off before the next round */
+    bool wait;         /* back off before the next round */
+    bool failed;       /* a try has, and said why */
+    bool takes_writes; /* the node of the exchange at hand, as far as it said */
     unsigned waits;
     int last; /* why what is pending is pending: EIO or ETIMEDOUT */
 };
@@ -50,20 +53,42 @@ static void finish(struct call *call, size_t i, int status, redisReply *reply)
     call->results[i].reply = (struct locus_redis_reply *)(void *)reply;
 }
 
+/* NULL: not known. The lock is held. */
+static const char *known_sha(const struct locus_redis *redis, const char *source)
+{
+    for (size_t i = 0; i < redis->script_count; i++) {
+        if (redis->scripts[i].source == source) {
+            return redis->scripts[i].sha;
+        }
+    }
+    return NULL;
+}
+
+/* The SHA as it is known from now on; "" where there is no room. */
+static const char *learn_sha(struct locus_redis *redis, const char *source,
+                             const char *text)
+{
+    pthread_mutex_lock(&redis->lock);
+    const char *sha = known_sha(redis, source); /* others ask at the same time */
+    if (sha == NULL && redis->script_count < SCRIPTS_MAX) {
+        struct known_script *known = &redis->scripts[redis->script_count++];
+        known->source = source;
+        memcpy(known->sha, text, SHA_LENGTH + 1);
+        sha = known->sha;
+    }
+    pthread_mutex_unlock(&redis->lock);
+    return sha != NULL ? sha : "";
+}
+
 /* The SHA of a script, asked for once; "" where the server will not tell. NULL: the
  * connection failed. */
 static const char *script_sha(struct locus_redis *redis, struct connection *connection,
                               const char *source, uint64_t deadline_ns)
 {
     const char *argv[] = {"SCRIPT", "LOAD", source};
-    const char *sha = NULL;
 
     pthread_mutex_lock(&redis->lock);
-    for (size_t i = 0; i < redis->script_count; i++) {
-        if (redis->scripts[i].source == source) {
-            sha = redis->scripts[i].sha;
-        }
-    }
+    const char *sha = known_sha(redis, source);
     pthread_mutex_unlock(&redis->lock);
     if (sha != NULL) {
         return sha;
@@ -78,14 +103,7 @@ static const char *script_sha(struct locus_redis *redis, struct connection *conn
     sha = "";
     if (reply->type == REDIS_REPLY_STRING && reply->len == SHA_LENGTH &&
         strspn(reply->str, "0123456789abcdef") == SHA_LENGTH) {
-        pthread_mutex_lock(&redis->lock);
-        if (redis->script_count < SCRIPTS_MAX) {
-            struct known_script *known = &redis->scripts[redis->script_count++];
-            known->source = source;
-            memcpy(known->sha, reply->str, SHA_LENGTH + 1);
-            sha = known->sha;
-        }
-        pthread_mutex_unlock(&redis->lock);
+        sha = learn_sha(redis, source, reply->str);
     }
     freeReplyObject(reply);
     return sha;
@@ -237,7 +255,8 @@ static void follow(struct call *call, size_t i, const redisReply *reply,
 }
 
 /* Sorts one answer: done, or pending still because nothing was done. The reply is taken. */
-static void settle(struct call *call, size_t i, redisReply *reply, struct node *from)
+static void settle(struct call *call, size_t i, redisReply *reply,
+                   const struct node *from)
 {
     struct pending *pending = &call->pending[i];
 
@@ -261,7 +280,7 @@ static void settle(struct call *call, size_t i, redisReply *reply, struct node *
             if (locus_reply_begins(reply, "READONLY") ||
                 locus_reply_begins(reply, "MASTERDOWN") ||
                 locus_reply_begins(reply, "LOADING")) {
-                locus_redis_shun(call->redis, from);
+                call->takes_writes = false;
             }
         } else if (locus_reply_begins(reply, "WRONGTYPE")) {
             finish(call, i, LOCUS_EFORMAT, NULL);
@@ -278,7 +297,9 @@ static void settle(struct call *call, size_t i, redisReply *reply, struct node *
 static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
 {
     call->wait = true;
+    call->failed = true;
     call->last = sent ? LOCUS_ETIMEDOUT : LOCUS_EIO;
+    call->pending[i].sent = call->pending[i].sent || sent;
     call->pending[i].target = NO_NODE;
     call->pending[i].asking = false;
     if (garbage && sent) {
@@ -293,7 +314,7 @@ static void unanswered(struct call *call, size_t i, bool sent, bool garbage)
 
 /* Reads the answers to what was appended; false when the connection is of no more use. */
 static bool read_answers(struct call *call, struct connection *connection,
-                         struct node *node, uint64_t deadline_ns, size_t appended)
+                         const struct node *node, uint64_t deadline_ns, size_t appended)
 {
     redisContext *context = connection->context;
     uint64_t answered = 0;
@@ -376,6 +397,7 @@ static size_t choose(struct call *call)
 static void unconnected(struct call *call, int status)
 {
     call->last = status;
+    call->failed = true;
     for (size_t i = 0; i < call->count; i++) {
         if (!call->pending[i].here) {
             continue;
@@ -414,8 +436,23 @@ static void exchange(struct call *call, size_t at)
         locus_redis_checkin(redis, node, connection, false);
         return;
     }
+    call->takes_writes = true;
     bool usable = read_answers(call, connection, node, until_ns, appended);
-    locus_redis_checkin(redis, node, connection, usable);
+    /* Where no writes are taken, the host's name may lead to another server by now. */
+    locus_redis_checkin(redis, node, connection, usable && call->takes_writes);
+}
+
+/* A try that the call's deadline cut short has nothing to tell but that; an earlier one has
+ * said what is wrong. */
+static void exchange_again(struct call *call, size_t at)
+{
+    char words[sizeof(call->redis->error)];
+
+    locus_redis_error(call->redis, words, sizeof(words));
+    exchange(call, at);
+    if (locus_redis_now_ns() >= call->deadline_ns) {
+        locus_redis_say(call->redis, "%s", words);
+    }
 }
 
 static void sleep_until(uint64_t time_ns)
@@ -450,11 +487,11 @@ static void run(struct call *call)
         if (locus_redis_now_ns() >= call->deadline_ns) {
             break;
         }
-        exchange(call, at);
+        (call->failed ? exchange_again : exchange)(call, at);
     }
     for (size_t i = 0; i < call->count; i++) {
         if (!call->pending[i].done) {
-            finish(call, i, call->last, NULL);
+            finish(call, i, call->pending[i].sent ? LOCUS_ETIMEDOUT : call->last, NULL);
         }
     }
 }

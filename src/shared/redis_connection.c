@@ -32,6 +32,8 @@ enum {
     RECEIVE_BYTES = 16384,
 };
 
+#define ADDRESS_MIN_NS (250 * NS_PER_MS) /* more than a round trip around the globe */
+
 int locus_redis_wait_ready(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
@@ -98,6 +100,22 @@ static int connect_unix(const char *path, uint64_t deadline_ns)
                            deadline_ns);
 }
 
+/* When to give an address up for those behind it: one that drops packets must leave them
+ * time, and many of them a distant one its own. */
+static uint64_t give_up_at_ns(const struct addrinfo *address, uint64_t deadline_ns)
+{
+    uint64_t now_ns = locus_redis_now_ns();
+    uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+    uint64_t addresses = 0;
+
+    for (const struct addrinfo *a = address; a != NULL; a = a->ai_next) {
+        addresses++;
+    }
+    uint64_t share_ns = left_ns / addresses;
+    return locus_redis_earlier(
+        deadline_ns, now_ns + (share_ns > ADDRESS_MIN_NS ? share_ns : ADDRESS_MIN_NS));
+}
+
 /* Every address of the name in turn. -1 with the reason in *why. */
 static int connect_tcp(const struct node *node, uint64_t deadline_ns, const char **why)
 {
@@ -112,7 +130,8 @@ static int connect_tcp(const struct node *node, uint64_t deadline_ns, const char
     }
     *why = NULL;
     for (struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next) {
-        fd = connect_address(a->ai_family, a->ai_addr, a->ai_addrlen, deadline_ns);
+        fd = connect_address(a->ai_family, a->ai_addr, a->ai_addrlen,
+                             give_up_at_ns(a, deadline_ns));
     }
     int last = errno;
     freeaddrinfo(found);

@@ -50,6 +50,7 @@ struct connection {
     redisContext *context;
     void *tls; /* redis_tls.c's; NULL: none */
     struct bound bound;
+    unsigned failures;       /* of the node, when it was made */
     struct connection *next; /* idle ones of a node */
 };
 
@@ -58,7 +59,7 @@ struct node {
     char port[8];
     struct connection *idle;
     size_t open;            /* connections, idle or in use or being made */
-    unsigned failures;      /* in a row */
+    unsigned failures;      /* in a row, of connecting and of exchanges */
     uint64_t retry_at_ns;   /* not before, while failures > 0 */
     pthread_cond_t changed; /* a connection came back, or it works again */
 };
@@ -141,10 +142,10 @@ void locus_redis_node_free(struct node *node);
  * else the failure of one try to connect. */
 int locus_redis_checkout(struct locus_redis *redis, struct node *node,
                          uint64_t deadline_ns, struct connection **out);
+/* works: so did the exchange; else the connection ends, and other nodes come first for a
+ * while. */
 void locus_redis_checkin(struct locus_redis *redis, struct node *node,
-                         struct connection *connection, bool usable);
-/* A node that works, but takes no writes, or none yet: others come first for a while. */
-void locus_redis_shun(struct locus_redis *redis, struct node *node);
+                         struct connection *connection, bool works);
 /* The lock is held. */
 uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures);
 
@@ -169,7 +170,8 @@ size_t locus_redis_node_for(struct locus_redis *redis, bool keyed, unsigned slot
 
 /* ---- redis_tls.c, redis_tls_none.c ----------------------------------------------- */
 
-/* What all connections of a handle share. ENOTSUP, ENOMEM, EIO with the reason. */
+/* What all connections of a handle share. ENOTSUP, ENOMEM, EIO, EINVAL for one of the URI's
+ * files; with the reason. What was made is locus_redis_tls_stop()'s, whatever the status. */
 int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size);
 void locus_redis_tls_stop(struct locus_redis *redis);
 /* The handshake, and whether the node is who it should be. EREFUSED: it is not; EIO, ENOMEM.

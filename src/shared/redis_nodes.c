@@ -121,8 +121,16 @@ static void wait_changed(struct locus_redis *redis, struct node *node,
     pthread_cond_timedwait(&node->changed, &redis->lock, &at);
 }
 
+/* The lock is held. */
+static void count_failure(struct locus_redis *redis, struct node *node)
+{
+    node->failures++;
+    node->retry_at_ns = locus_redis_later(
+        locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
+}
+
 /* Makes a connection; the caller has counted it in node->open. The lock is held, but not
- * while connecting. */
+ * while connecting. Whether the node works shows once it has answered. */
 static int node_connect(struct locus_redis *redis, struct node *node,
                         uint64_t deadline_ns, struct connection **out)
 {
@@ -138,14 +146,12 @@ static int node_connect(struct locus_redis *redis, struct node *node,
     pthread_mutex_lock(&redis->lock);
     if (status == LOCUS_OK) {
         redis->stats.connects++;
-        node->failures = 0;
+        (*out)->failures = node->failures;
         node->retry_at_ns = 0;
     } else {
         redis->stats.connect_failures++;
         node->open--;
-        node->failures++;
-        node->retry_at_ns = locus_redis_later(
-            locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
+        count_failure(redis, node);
     }
     pthread_cond_broadcast(&node->changed);
     return status;
@@ -190,27 +196,29 @@ int locus_redis_checkout(struct locus_redis *redis, struct node *node,
 }
 
 void locus_redis_checkin(struct locus_redis *redis, struct node *node,
-                         struct connection *connection, bool usable)
+                         struct connection *connection, bool works)
 {
-    if (!usable) {
+    unsigned failures = connection->failures;
+
+    if (!works) {
         locus_redis_disconnect(connection);
     }
     pthread_mutex_lock(&redis->lock);
-    if (usable) {
+    if (works) {
         connection->next = node->idle;
         node->idle = connection;
+        if (node->failures > 0) {
+            node->failures = 0;
+            node->retry_at_ns = 0;
+            pthread_cond_broadcast(&node->changed);
+        }
     } else {
         node->open--;
+        if (failures ==
+            node->failures) { /* those that broke together are one failure */
+            count_failure(redis, node);
+        }
     }
     pthread_cond_signal(&node->changed);
-    pthread_mutex_unlock(&redis->lock);
-}
-
-void locus_redis_shun(struct locus_redis *redis, struct node *node)
-{
-    pthread_mutex_lock(&redis->lock);
-    node->failures++;
-    node->retry_at_ns = locus_redis_later(
-        locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
     pthread_mutex_unlock(&redis->lock);
 }

@@ -2,8 +2,8 @@
 /*
  * TLS by OpenSSL, so that it does not depend on how hiredis was built. The server's certificate
  * must be valid for the host's name or address as the URI or the cluster gives it. Trusted
- * are the system's authorities, or what SSL_CERT_FILE and SSL_CERT_DIR of the environment
- * name.
+ * are the authorities of the URI's file; without one the system's, or what SSL_CERT_FILE and
+ * SSL_CERT_DIR of the environment name.
  */
 #include "redis_internal.h"
 
@@ -21,6 +21,63 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+/* A file's password would be asked for at the terminal, which is not a library's. */
+static int no_password(char *to, int size, int writing, void *asked)
+{
+    (void)to;
+    (void)size;
+    (void)writing;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static bool load_authorities(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_load_verify_file(context, file) == 1;
+}
+
+static bool load_certificate(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_use_certificate_chain_file(context, file) == 1;
+}
+
+static bool load_key(SSL_CTX *context, const char *file)
+{
+    return SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;
+}
+
+static bool load_files(SSL_CTX *context, const struct redis_uri *uri, char *error,
+                       size_t error_size)
+{
+    const struct {
+        bool (*load)(SSL_CTX *context, const char *file);
+        const char *what, *file;
+    } files[] = {
+        {load_authorities, "the authorities", uri->authorities},
+        {load_certificate, "the certificate", uri->certificate},
+        {load_key, "the key", uri->key != NULL ? uri->key : uri->certificate},
+    };
+    bool asked = false;
+
+    SSL_CTX_set_default_passwd_cb(context, no_password);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        ERR_clear_error();
+        if (files[i].file == NULL || files[i].load(context, files[i].file)) {
+            continue;
+        }
+        unsigned long first = ERR_peek_error();
+        const char *why = asked                     ? "it has a password"
+                          : ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first))
+                                                    : ERR_reason_error_string(first);
+        snprintf(error, error_size, "TLS: cannot take %s from %s: %s", files[i].what,
+                 files[i].file, why != NULL ? why : "unknown reason");
+        return false;
+    }
+    SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    return true;
+}
+
 int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_size)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -35,15 +92,18 @@ int locus_redis_tls_start(struct locus_redis *redis, char *error, size_t error_s
                         SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    int status = LOCUS_OK;
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_default_verify_paths(context) != 1) {
+        (redis->uri.authorities == NULL &&
+         SSL_CTX_set_default_verify_paths(context) != 1)) {
         snprintf(error, error_size, "TLS: cannot load the trusted authorities");
-        SSL_CTX_free(context);
-        ERR_clear_error();
-        return LOCUS_EIO;
+        status = LOCUS_EIO;
+    } else if (!load_files(context, &redis->uri, error, error_size)) {
+        status = LOCUS_EINVAL;
     }
-    redis->tls = context;
-    return LOCUS_OK;
+    ERR_clear_error();
+    redis->tls = context; /* stopped by the close that follows a failure */
+    return status;
 }
 
 void locus_redis_tls_stop(struct locus_redis *redis)
@@ -110,14 +170,6 @@ static bool expect(SSL *tls, char *host)
     return SSL_set_tlsext_host_name(tls, host) == 1 && SSL_set1_host(tls, host) == 1;
 }
 
-static bool failed_before(struct locus_redis *redis, const struct node *node)
-{
-    pthread_mutex_lock(&redis->lock);
-    bool failed = node->failures > 0;
-    pthread_mutex_unlock(&redis->lock);
-    return failed;
-}
-
 static void say_failure(struct locus_redis *redis, const struct node *node,
                         const SSL *tls, int error)
 {
@@ -126,8 +178,6 @@ static void say_failure(struct locus_redis *redis, const struct node *node,
 
     if (verdict != X509_V_OK) {
         why = X509_verify_cert_error_string(verdict);
-    } else if (error == ETIMEDOUT && failed_before(redis, node)) {
-        return; /* the last try was cut short; an earlier one had a better reason */
     } else if (error != 0) {
         why = strerror(error);
     } else if (why == NULL) {
@@ -226,6 +276,21 @@ static ssize_t outcome(const struct connection *connection, int got)
     return -1;
 }
 
+/*
+ * A server that refuses a client says so, closes, and answers what still comes with a reset: a
+ * slow client meets that before it has read why, and the kernel keeps what it received. After
+ * such a failure OpenSSL wants nothing done any more; nothing else is. Keeps errno.
+ */
+static void hear_last_word(const struct connection *connection)
+{
+    int error = errno;
+    char unwanted;
+
+    forget_errors();
+    (void)outcome(connection, SSL_read(connection->tls, &unwanted, 1));
+    errno = error;
+}
+
 ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
                               size_t length)
 {
@@ -236,6 +301,9 @@ ssize_t locus_redis_tls_write(struct connection *connection, const char *bytes,
     ssize_t sent =
         outcome(connection, SSL_write(connection->tls, bytes,
                                       length < INT_MAX ? (int)length : INT_MAX));
+    if (sent < 0 && errno != EAGAIN && connection->context->err == 0) {
+        hear_last_word(connection);
+    }
     quiet_end(&quiet);
     return sent;
 }

@@ -11,6 +11,7 @@
 
 #include "coalesce_result.h"
 #include "scheme.h"
+#include "text.h"
 
 enum { DEFAULT_CONCURRENCY = 2, DEFAULT_MAX_BATCH = 64 };
 
@@ -82,25 +83,9 @@ void locus_listing_free(void *ctx, void *value)
 
 /* ---- checks ---------------------------------------------------------------------- */
 
-/* 1 to max bytes, no control characters, none of refused. */
-static bool well_formed(const char *text, size_t max, const char *refused)
-{
-    size_t length = text != NULL ? strnlen(text, max + 1) : 0;
-
-    if (length == 0 || length > max || text[strcspn(text, refused)] != '\0') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 127) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool is_cluster(const char *text)
 {
-    return well_formed(text, LOCUS_CLUSTER_MAX, "");
+    return text_is_name(text, LOCUS_CLUSTER_MAX, "");
 }
 
 static int check_change(const struct locus_registry_change *change)
@@ -111,7 +96,7 @@ static int check_change(const struct locus_registry_change *change)
     if (change->op == LOCUS_REGISTRY_RESIZE) {
         return change->size <= LOCUS_CLUSTER_ENDPOINTS ? LOCUS_OK : LOCUS_ERANGE;
     }
-    if (!well_formed(change->address, LOCUS_ENDPOINT_MAX, " ")) {
+    if (!text_is_name(change->address, LOCUS_ENDPOINT_MAX, " ")) {
         return LOCUS_EINVAL;
     }
     if (change->guard.min_percent > 100 ||
@@ -245,11 +230,9 @@ int locus_registry_open(const char *uri, const char *name,
 
     *out = NULL;
     if (ops == NULL) {
-        return refuse(error, error_size, LOCUS_EINVAL,
-                      "expected mem:, redis://host[:port][/db], rediss://... or "
-                      "redis+unix:///path as the URI");
+        return refuse(error, error_size, LOCUS_EINVAL, URI_FORMS " as the URI");
     }
-    if (!well_formed(name, LOCUS_CLUSTER_MAX, "{}")) {
+    if (!text_is_name(name, LOCUS_CLUSTER_MAX, "{}")) {
         return refuse(error, error_size, LOCUS_EINVAL,
                       "expected a registry's name of 1 to 200 bytes without braces or "
                       "control characters");

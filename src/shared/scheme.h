@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define URI_FORMS \
+    "expected mem:, redis://host[:port][/db], rediss://... or redis+unix:///path"
+
 /* "mem:" is the whole URI, "redis" the beginning of three schemes. */
 static inline bool uri_has_scheme(const char *uri, const char *scheme)
 {

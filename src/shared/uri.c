@@ -2,8 +2,10 @@
 #include "uri.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "scheme.h"
+#include "text.h"
 
 enum { DB_MAX = 65535, PATH_LIMIT = 107 }; /* sun_path is 108 bytes with its NUL */
 
@@ -56,23 +58,6 @@ static const char *decoded(struct cursor *c, const char *text, size_t length)
     return start;
 }
 
-static bool decimal(const char *text, size_t length, unsigned max, unsigned *out)
-{
-    unsigned value = 0;
-
-    if (length == 0 || length > 5) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    *out = value;
-    return value <= max;
-}
-
 static int parse_user(struct cursor *c, const char *text, size_t length)
 {
     const char *colon = memchr(text, ':', length);
@@ -123,7 +108,8 @@ static int parse_host(struct cursor *c, const char *text, size_t length)
         return refuse(c, "expected a host, as in redis://127.0.0.1:6379/0");
     }
     if (rest != end &&
-        (rest[0] != ':' || !decimal(rest + 1, (size_t)(end - rest - 1), 65535, &port) ||
+        (rest[0] != ':' ||
+         !text_is_number(rest + 1, (size_t)(end - rest - 1), 65535, &port) ||
          port == 0)) {
         return refuse(c, "expected a port from 1 to 65535 behind the host");
     }
@@ -149,13 +135,75 @@ static int parse_hosts(struct cursor *c, const char *text, size_t length)
     }
 }
 
+/* One NAME=FILE of what is behind a '?'. */
+static int parse_file(struct cursor *c, const char *text, size_t length)
+{
+    struct redis_uri *uri = c->uri;
+    const struct {
+        const char *name;
+        const char **file;
+    } known[] = {{"cacert=", &uri->authorities},
+                 {"cert=", &uri->certificate},
+                 {"key=", &uri->key}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        size_t name = strlen(known[i].name);
+        const char *file;
+        if (length < name || memcmp(text, known[i].name, name) != 0) {
+            continue;
+        }
+        file = decoded(c, text + name, length - name);
+        if (*known[i].file != NULL || !text_is_name(file, REDIS_URI_BYTES, "")) {
+            return refuse(c, "expected each of cacert, cert and key at most once, with "
+                             "the name of a file");
+        }
+        *known[i].file = file;
+        return LOCUS_OK;
+    }
+    return refuse(c, "expected cacert=FILE, cert=FILE or key=FILE behind '?' and '&'");
+}
+
+static int parse_files(struct cursor *c, const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    if (!c->uri->tls) {
+        return refuse(c, "expected '?' and files only in rediss://");
+    }
+    for (;;) {
+        const char *ampersand = memchr(text, '&', (size_t)(end - text));
+        const char *until = ampersand != NULL ? ampersand : end;
+        int status = parse_file(c, text, (size_t)(until - text));
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        if (ampersand == NULL) {
+            break;
+        }
+        text = ampersand + 1;
+    }
+    return c->uri->key == NULL || c->uri->certificate != NULL
+               ? LOCUS_OK
+               : refuse(c, "expected cert=FILE beside key=FILE");
+}
+
 static int parse_tcp(struct cursor *c, const char *text, size_t length)
 {
+    const char *mark = memchr(text, '?', length);
+
+    if (mark != NULL) {
+        size_t front = (size_t)(mark - text);
+        int status = parse_files(c, mark + 1, length - front - 1);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        length = front;
+    }
     const char *slash = memchr(text, '/', length);
     size_t hosts = slash != NULL ? (size_t)(slash - text) : length;
 
     if (slash != NULL && hosts + 1 < length &&
-        !decimal(slash + 1, length - hosts - 1, DB_MAX, &c->uri->db)) {
+        !text_is_number(slash + 1, length - hosts - 1, DB_MAX, &c->uri->db)) {
         return refuse(c, "expected a database number behind the host's '/'");
     }
     return parse_hosts(c, text, hosts);
@@ -169,8 +217,8 @@ static int parse_unix(struct cursor *c, const char *text, size_t length)
 
     if (mark != NULL &&
         (length - path < sizeof(query) || memcmp(mark, query, sizeof(query) - 1) != 0 ||
-         !decimal(mark + sizeof(query) - 1, length - path - (sizeof(query) - 1), DB_MAX,
-                  &c->uri->db))) {
+         !text_is_number(mark + sizeof(query) - 1, length - path - (sizeof(query) - 1),
+                         DB_MAX, &c->uri->db))) {
         return refuse(c, "expected nothing or '?db=N' behind the socket's path");
     }
     if (path == 0 || text[0] != '/') {
@@ -228,6 +276,5 @@ int locus_redis_uri_parse(const char *text, struct redis_uri *out, char *error,
         return schemes[i].local ? parse_unix(&c, text, length)
                                 : parse_tcp(&c, text, length);
     }
-    return refuse(&c, "expected mem:, redis://host[:port][/db], rediss://... or "
-                      "redis+unix:///path");
+    return refuse(&c, URI_FORMS);
 }

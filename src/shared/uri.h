@@ -23,6 +23,9 @@ struct redis_uri {
     const char *user;     /* NULL: the server's default user */
     const char *password; /* NULL: no AUTH */
     unsigned db;
+    const char *authorities; /* with TLS: files in PEM, NULL: not given */
+    const char *certificate;
+    const char *key; /* NULL: it is in the certificate's file */
     char storage[2 *
                  REDIS_URI_BYTES]; /* what the pointers point into: not to be copied */
 };

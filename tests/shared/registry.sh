@@ -3,29 +3,9 @@
 # locus registry and locus coalesce-bench from the shell: what they print, and their exit
 # codes. Usage: registry.sh LOCUS. TAP.
 locus=$1
-n=0
-failed=0
-dir=$(mktemp -d) || exit 1
+. "$(dirname "$0")/redis.sh"
 
-if ! command -v redis-server >/dev/null; then
-    echo "1..0 # SKIP no redis-server"
-    exit 0
-fi
-
-finish() {
-    [ -z "$pid" ] || kill "$pid" 2>/dev/null
-    rm -rf "$dir"
-}
-trap finish EXIT
-
-redis-server --port 0 --unixsocket "$dir/s" --dir "$dir" --save '' >/dev/null 2>&1 &
-pid=$!
-tries=0
-until redis-cli -s "$dir/s" ping >/dev/null 2>&1; do
-    tries=$((tries + 1))
-    [ $tries -lt 100 ] || exit 1
-    sleep 0.1
-done
+start s
 LOCUS_REGISTRY_URI=redis+unix://$dir/s
 export LOCUS_REGISTRY_URI
 

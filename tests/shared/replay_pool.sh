@@ -3,36 +3,7 @@
 # Policy leastalloc of locus replay over Redis: the picks of mem:, nothing left behind, clear
 # failures. Usage: replay_pool.sh LOCUS. TAP.
 locus=$1
-n=0
-failed=0
-dir=$(mktemp -d) || exit 1
-
-if ! command -v redis-server >/dev/null; then
-    echo "1..0 # SKIP no redis-server"
-    exit 0
-fi
-
-finish() {
-    for p in $pids; do
-        kill -9 "$p" 2>/dev/null
-    done
-    rm -rf "$dir"
-}
-trap finish EXIT
-pids=
-
-# start NAME: a server on $dir/NAME; its process in $pid.
-start() {
-    redis-server --port 0 --unixsocket "$dir/$1" --dir "$dir" --save '' >/dev/null 2>&1 &
-    pid=$!
-    pids="$pids $pid"
-    tries=0
-    until redis-cli -s "$dir/$1" ping >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || exit 1
-        sleep 0.1
-    done
-}
+. "$(dirname "$0")/redis.sh"
 
 # result NAME: by the exit code of the command before.
 result() {
@@ -151,6 +122,24 @@ wait_for_key s && redis-cli -s "$dir/s" set "$(keys s)" text >/dev/null
 wait $run
 ended 1 'leastalloc: ' && grep -q WRONGTYPE "$dir/err" && [ -z "$(keys s)" ] && ! [ -s "$dir/out" ]
 result "a pool that others spoil ends it"
+
+"$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/s" --servers 2 \
+    --scenario "$dir/late" "$dir/long" >"$dir/out" 2>"$dir/err" &
+run=$!
+pids="$pids $run"
+wait_for_key s && redis-cli -s "$dir/s" flushall >/dev/null
+wait $run
+ended 1 'somebody else emptied the pool' && ! [ -s "$dir/out" ]
+result "a pool that others empty ends it"
+
+"$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/s" --servers 2 \
+    --scenario "$dir/late" "$dir/long" >"$dir/out" 2>"$dir/err" &
+run=$!
+wait_for_key s && kill -9 $run
+wait $run 2>"$dir/err"
+left=$(keys s)
+[ -n "$left" ] && [ "$(redis-cli -s "$dir/s" ttl "$left")" -gt 0 ] && redis-cli -s "$dir/s" del "$left" >"$dir/err"
+result "what a killed run leaves there ends by itself"
 
 start t
 "$locus" replay --policy leastalloc --pool-uri "redis+unix://$dir/t" --servers 2 \

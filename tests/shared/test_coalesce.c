@@ -17,6 +17,7 @@
 #include <locus/coalesce.h>
 
 #include "../support/suite.h"
+#include "counted.h"
 #include "histogram.h"
 
 #define FOREVER 0
@@ -25,35 +26,7 @@
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static _Atomic int64_t live_bytes, live_values;
-static _Atomic int64_t allocations_left = -1; /* -1: any number */
-
-static void *counted_alloc(void *ctx, size_t size)
-{
-    (void)ctx;
-    int64_t left = atomic_load(&allocations_left);
-    if (left == 0) {
-        return NULL;
-    }
-    if (left > 0) {
-        atomic_fetch_sub(&allocations_left, 1);
-    }
-    atomic_fetch_add(&live_bytes, (int64_t)size);
-    return malloc(size);
-}
-
-static void counted_free(void *ctx, void *ptr, size_t size)
-{
-    (void)ctx;
-    ck_assert_ptr_nonnull(ptr);
-    atomic_fetch_sub(&live_bytes, (int64_t)size);
-    free(ptr);
-}
-
-static const struct locus_allocator counted = {
-    .alloc = counted_alloc,
-    .free = counted_free,
-};
+static _Atomic int64_t live_values;
 
 static void start_counting(void)
 {
@@ -736,6 +709,46 @@ START_TEST(a_batch_function_can_ask_who_still_waits)
     locus_coalescer_shutdown(c, LOCUS_DRAIN);
     locus_coalescer_destroy(c);
     ck_assert(!first_wanted);
+}
+END_TEST
+
+static _Atomic bool skipped, go_on;
+
+static int skip_the_unwanted(struct locus_batch *batch)
+{
+    if (locus_batch_wanted(batch, 0)) {
+        return answer_all(batch);
+    }
+    skipped = true;
+    while (!go_on) {
+        nap();
+    }
+    return LOCUS_OK;
+}
+
+START_TEST(a_caller_does_not_join_a_key_in_flight_that_was_given_up)
+{
+    struct backend b = BACKEND_INIT;
+    struct locus_coalescer *c;
+    struct caller late;
+
+    start_counting();
+    b.act = skip_the_unwanted;
+    c = make(&b, (struct locus_coalescer_config){.share = LOCUS_SHARE_INFLIGHT});
+    hold(&b, true);
+    ck_assert_int_eq(get(c, "a", SOON_NS), LOCUS_ETIMEDOUT);
+    hold(&b, false);
+    while (!skipped) {
+        nap();
+    }
+    begin(&late, c, "a", LATER_NS);
+    while (figures(c).queued + figures(c).shared == 0) {
+        nap();
+    }
+    go_on = true;
+    expect_own_answer(&late);
+    locus_coalescer_destroy(c);
+    nothing_is_left();
 }
 END_TEST
 
@@ -1432,6 +1445,7 @@ static Suite *suite(void)
     tcase_add_test(t, one_callers_deadline_does_not_harm_another_with_the_same_key);
     tcase_add_loop_test(t, a_key_that_nobody_waits_for_any_more_is_not_fetched, 0, 3);
     tcase_add_test(t, a_batch_function_can_ask_who_still_waits);
+    tcase_add_test(t, a_caller_does_not_join_a_key_in_flight_that_was_given_up);
     tcase_add_loop_test(t, every_caller_gets_the_status_of_its_own_key, 0, 3);
     tcase_add_test(t, an_error_stays_with_the_run_that_failed);
     tcase_add_test(t, a_batch_function_that_scribbles_over_the_batch_harms_nobody);

@@ -98,6 +98,18 @@ static const struct {
     {"[fd00::1]:1", "! address is private"},
     {"[ff02::1]:1", "! address is multicast"},
     {"[2001:db8::1]:1", "! address is for documentation"},
+    {"[64:ff9b:1::a00:1]:1", "! address is reserved"},
+    {"[::ffff:0:a00:1]:1", "! address is reserved"},
+    {"[1::1]:1", "! address is reserved"},
+    {"[200::1]:1", "! address is reserved"},
+    {"[1fff::1]:1", "! address is reserved"},
+    {"[2000::1]:1", "[2000::1]:1"},
+    {"[2001::1]:1", "! address is reserved"},
+    {"[2001:1ff::1]:1", "! address is reserved"},
+    {"[2001:200::1]:1", "[2001:200::1]:1"},
+    {"[3ffe::1]:1", "[3ffe::1]:1"},
+    {"[4000::1]:1", "! address is reserved"},
+    {"[5f00::1]:1", "! address is reserved"},
 };
 
 START_TEST(what_is_not_public_is_refused_unless_allowed)
@@ -125,7 +137,7 @@ END_TEST
 START_TEST(allow_and_deny_decide_in_that_order_of_strength)
 {
     const struct locus_eligibility_config config = {
-        .allow = "10.1.0.0/16,fd00::/8,127.0.0.1",
+        .allow = "10.1.0.0/16,fd00::/8,127.0.0.1,2002::/16",
         .deny = "10.1.2.0/24,8.8.0.0/16",
     };
     struct locus_eligibility *rules = rules_of(&config);
@@ -141,6 +153,9 @@ START_TEST(allow_and_deny_decide_in_that_order_of_strength)
                      "! address is in a denied range");
     ck_assert_str_eq(judge(rules, "[64:ff9b::808:808]:1"),
                      "! address is in a denied range");
+    ck_assert_str_eq(judge(rules, "[2002:808:808::1]:1"),
+                     "! address is in a denied range");
+    ck_assert_str_eq(judge(rules, "[2002:a00:1::1]:1"), "[2002:a00:1::1]:1");
     ck_assert_str_eq(judge(rules, "9.9.9.9:1"), "9.9.9.9:1");
     locus_eligibility_destroy(rules);
 }
@@ -172,6 +187,26 @@ START_TEST(schemes_and_ports_are_the_pools)
     ck_assert_str_eq(judge(rules, "ftp://8.8.8.8:80"), "! scheme is not wanted");
     ck_assert_str_eq(judge(rules, "http://8.8.8.8:9000"), "! port is not wanted");
     ck_assert_str_eq(judge(rules, "http://localhost:80"), "! host is loopback");
+    locus_eligibility_destroy(rules);
+}
+END_TEST
+
+/* As resolvers read them: the first four are 127.0.0.1. */
+START_TEST(an_address_in_other_clothes_is_no_name)
+{
+    static const char *const dressed[] = {"0x7f000001:80",    "0x7f.1:80",
+                                          "127.0.0.0x1:80",   "0177.0.0.0x01.:80",
+                                          "a.example.0X1:80", "a.example.1:80"};
+    const struct locus_eligibility_config config = {.names = true};
+    struct locus_eligibility *rules = rules_of(&config);
+
+    for (size_t i = 0; i < sizeof(dressed) / sizeof(dressed[0]); i++) {
+        ck_assert_str_eq(judge(rules, dressed[i]),
+                         "! host is neither an address nor a name");
+    }
+    ck_assert_str_eq(judge(rules, "1.0x1.a1:80"), "1.0x1.a1:80");
+    ck_assert_str_eq(judge(rules, "0x7f.0xg:80"), "0x7f.0xg:80");
+    ck_assert_str_eq(judge(rules, "127.0.0.1.example.:80"), "127.0.0.1.example.:80");
     locus_eligibility_destroy(rules);
 }
 END_TEST
@@ -253,6 +288,7 @@ int main(void)
     tcase_add_test(tc, allow_and_deny_decide_in_that_order_of_strength);
     tcase_add_test(tc, only_what_is_allowed_enters_where_asked_for);
     tcase_add_test(tc, schemes_and_ports_are_the_pools);
+    tcase_add_test(tc, an_address_in_other_clothes_is_no_name);
     tcase_add_test(tc, the_callers_predicate_is_asked_last);
     tcase_add_loop_test(tc, malformed_rules_are_refused_with_a_reason, 0,
                         (int)(sizeof(malformed) / sizeof(malformed[0])));

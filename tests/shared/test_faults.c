@@ -120,6 +120,17 @@ START_TEST(a_malformed_uri_is_refused_without_showing_its_password)
         "redis+unix:///p?db=",
         "redis+unix:///p?x=1",
         "redis://a,,b",
+        "redis://u:hunter2@h/0?cert=/c",
+        "rediss://u:hunter2@h/0?",
+        "rediss://u:hunter2@h/0?cert",
+        "rediss://u:hunter2@h/0?cert=",
+        "rediss://u:hunter2@h/0?cert=%0a",
+        "rediss://u:hunter2@h/0?cert=%zz",
+        "rediss://u:hunter2@h/0?cert=/c&",
+        "rediss://u:hunter2@h/0?cert=/c&cert=/c",
+        "rediss://u:hunter2@h/0?key=/k",
+        "rediss://u:hunter2@h/0?db=1",
+        "rediss://u:hunter2@h/x?cert=/c",
     };
     struct locus_pool *pool;
     char why[200];
@@ -431,6 +442,27 @@ START_TEST(a_pick_needs_the_sorted_set_and_no_other_key)
 }
 END_TEST
 
+START_TEST(a_list_that_fails_does_not_go_with_every_pick)
+{
+    enum { PICKS = 40 };
+    struct locus_pool_config config = patient_config;
+    char member[LOCUS_POOL_MEMBER_SIZE];
+    struct locus_pool_stats stats;
+
+    config.fail = LOCUS_POOL_FAIL_OPEN;
+    config.snapshot_ns = 3600000 * MS;
+    struct locus_pool *pool = open_with(server.uri, "unlisted", &config);
+    add(pool, "a");
+    redis_server_cli(&server, "set 'locus:{unlisted}:kept' text");
+    for (int i = 0; i < PICKS; i++) {
+        ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
+    }
+    locus_pool_get_stats(pool, &stats);
+    ck_assert_uint_lt(stats.round_trips, PICKS + 5);
+    locus_pool_close(pool);
+}
+END_TEST
+
 START_TEST(a_wrong_password_is_refused_at_once_and_not_shown)
 {
     char uri[200], member[LOCUS_POOL_MEMBER_SIZE], words[200];
@@ -485,6 +517,75 @@ START_TEST(databases_are_apart)
     ck_assert_int_eq(locus_pool_clear(three), LOCUS_OK);
     locus_pool_close(zero);
     locus_pool_close(three);
+}
+END_TEST
+
+/* Milliseconds, or -1: for ever, or -2: no such key. */
+static long end_of(const char *key)
+{
+    char words[100];
+
+    snprintf(words, sizeof(words), "pttl 'locus:{killed}%s'", key);
+    return strtol(redis_server_cli(&server, words), NULL, 10);
+}
+
+START_TEST(a_pool_with_a_lifetime_ends_without_its_maker)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    struct locus_pool_config config = patient_config;
+    char member[LOCUS_POOL_MEMBER_SIZE];
+
+    config.lifetime_ns = 3600000 * MS;
+    struct locus_pool *pool = open_with(server.uri, "killed", &config);
+    add(pool, "a");
+    add(pool, "b");
+    ck_assert_int_eq(locus_pool_remove(pool, "b", false), LOCUS_OK);
+    ck_assert_int_gt(end_of(""), 0);
+    ck_assert_int_gt(end_of(":kept"), 0);
+    /* Those that only pick put it off, too. */
+    locus_pool_close(pool);
+    config.lifetime_ns = 2000 * MS;
+    pool = open_with(server.uri, "killed", &config);
+    for (int i = 0; i < 2; i++) {
+        redis_server_cli(&server, "persist 'locus:{killed}'");
+        redis_server_cli(&server, "persist 'locus:{killed}:kept'");
+        do {
+            ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
+            nanosleep(&pause, NULL);
+        } while (end_of("") == -1 || end_of(":kept") == -1);
+    }
+    locus_pool_close(pool);
+    while (end_of("") != -2 || end_of(":kept") != -2) {
+        nanosleep(&pause, NULL);
+    }
+}
+END_TEST
+
+START_TEST(a_pool_without_a_lifetime_stays)
+{
+    struct locus_pool *pool = open_patient("killed");
+
+    add(pool, "a");
+    ck_assert_int_eq(end_of(""), -1);
+    locus_pool_close(pool);
+}
+END_TEST
+
+START_TEST(a_lifetime_has_bounds)
+{
+    static const uint64_t wrong[] = {1, 999 * MS, (30 * UINT64_C(86400000) + 1) * MS,
+                                     UINT64_MAX};
+    struct locus_pool_config config = patient_config;
+    struct locus_pool *pool;
+    char why[200] = "";
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        config.lifetime_ns = wrong[i];
+        ck_assert_int_eq(
+            locus_pool_open(server.uri, "p", &config, &pool, why, sizeof(why)),
+            LOCUS_EINVAL);
+        ck_assert_ptr_nonnull(strstr(why, "lifetime"));
+    }
 }
 END_TEST
 
@@ -776,6 +877,28 @@ START_TEST(a_failover_between_two_hosts_is_followed)
 }
 END_TEST
 
+/* The kernel goes on taking connections for a process that was stopped. */
+START_TEST(a_host_that_hangs_is_left_for_the_next)
+{
+    const struct locus_pool_config config = {.total_timeout_ns = 60000 * MS,
+                                             .command_timeout_ns = 300 * MS};
+    char uri[128];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert(redis_server_start(&pair[i], redis_server_port(), NULL));
+    }
+    snprintf(uri, sizeof(uri), "redis://127.0.0.1:%d,127.0.0.1:%d", pair[0].port,
+             pair[1].port);
+    struct locus_pool *pool = open_with(uri, "hung", &config);
+    add(pool, "a");
+    kill(pair[0].pid, SIGSTOP);
+    add(pool, "a");
+    locus_pool_close(pool);
+    redis_server_stop(&pair[0]);
+    redis_server_stop(&pair[1]);
+}
+END_TEST
+
 static void start_server(void)
 {
     redis_server_must_start(&server);
@@ -810,9 +933,13 @@ int main(void)
     tcase_add_unchecked_fixture(real, start_server, stop_server);
     tcase_add_test(real, a_key_of_another_type_is_an_error);
     tcase_add_test(real, a_pick_needs_the_sorted_set_and_no_other_key);
+    tcase_add_test(real, a_list_that_fails_does_not_go_with_every_pick);
     tcase_add_test(real, a_wrong_password_is_refused_at_once_and_not_shown);
     tcase_add_loop_test(fake, a_password_that_the_server_repeats_is_not_shown, 0, 4);
     tcase_add_test(real, databases_are_apart);
+    tcase_add_test(real, a_pool_with_a_lifetime_ends_without_its_maker);
+    tcase_add_test(real, a_pool_without_a_lifetime_stays);
+    tcase_add_test(real, a_lifetime_has_bounds);
     tcase_add_test(real, a_script_that_the_server_forgot_is_sent_whole);
     tcase_add_test(real, a_crashed_holder_leaks_nothing);
     tcase_add_test(real, an_idle_pool_keeps_no_key_of_a_lease);
@@ -821,5 +948,6 @@ int main(void)
     tcase_add_loop_test(real, nothing_is_lost_and_the_miscount_is_bounded_in_mid_run, 0,
                         (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(real, a_failover_between_two_hosts_is_followed);
+    tcase_add_test(real, a_host_that_hangs_is_left_for_the_next);
     return suite_run(s);
 }

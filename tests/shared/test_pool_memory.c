@@ -341,7 +341,7 @@ START_TEST(a_pool_is_opened_or_not)
     fill(filler);
     for (; status != LOCUS_OK; n++) {
         struct locus_pool *pool = filler; /* must be cleared */
-        char why[100], member[LOCUS_POOL_MEMBER_SIZE] = "?";
+        char why[100] = "", member[LOCUS_POOL_MEMBER_SIZE] = "?";
         long at_first = live;
         fail_at(n, _i % 2 == 0);
         status = locus_pool_open(uri, "sweep", &config, &pool, why, sizeof(why));
@@ -352,6 +352,7 @@ START_TEST(a_pool_is_opened_or_not)
         ck_assert_int_eq(at_first, in_the_end);
         ck_assert_int_eq(status == LOCUS_OK, pool != NULL);
         ck_assert(status == LOCUS_OK || status == LOCUS_ENOMEM);
+        ck_assert_str_eq(why, status == LOCUS_OK ? "" : "out of memory");
         if (status == LOCUS_OK && over_redis) {
             ck_assert(picked == LOCUS_OK || picked == LOCUS_ENOMEM);
             ck_assert_str_eq(member, picked == LOCUS_OK ? "a" : "");

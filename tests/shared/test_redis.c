@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../support/suite.h"
 #include "fake_server.h"
@@ -211,6 +212,50 @@ START_TEST(arguments_are_bytes_and_may_be_large)
 }
 END_TEST
 
+enum { LEARNERS = 32 };
+
+struct learner {
+    struct locus_redis *redis;
+    pthread_barrier_t *start;
+    int status;
+};
+
+static const struct locus_redis_script one_script = {"return 1"};
+
+static void *learn(void *arg)
+{
+    const struct locus_redis_command command = {.script = &one_script};
+    struct learner *learner = arg;
+    struct locus_redis_reply *reply;
+
+    pthread_barrier_wait(learner->start);
+    learner->status = locus_redis_run_one(learner->redis, &command, 0, &reply);
+    locus_reply_free(reply);
+    return NULL;
+}
+
+START_TEST(a_script_is_learnt_once_by_however_many_threads)
+{
+    struct locus_redis *redis = open_client(LEARNERS);
+    struct learner learners[LEARNERS];
+    pthread_t threads[LEARNERS];
+    pthread_barrier_t start;
+
+    ck_assert_int_eq(pthread_barrier_init(&start, NULL, LEARNERS), 0);
+    for (int i = 0; i < LEARNERS; i++) {
+        learners[i] = (struct learner){redis, &start, LOCUS_EINVAL};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, learn, &learners[i]), 0);
+    }
+    for (int i = 0; i < LEARNERS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(learners[i].status, LOCUS_OK);
+    }
+    ck_assert_uint_eq(redis->script_count, 1);
+    pthread_barrier_destroy(&start);
+    locus_redis_close(redis);
+}
+END_TEST
+
 START_TEST(what_cannot_be_sent_is_refused)
 {
     const struct locus_redis_command none = {.argc = 0};
@@ -341,6 +386,67 @@ START_TEST(a_reply_too_many_is_not_taken_for_the_next_calls)
 }
 END_TEST
 
+/* Once it has closed one connection. */
+static void *fall_silent(void *arg)
+{
+    struct fake_server *fake = arg;
+
+    while (atomic_load(&fake->connections) < 2) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    atomic_store(&fake->manner, FAKE_SILENT);
+    return arg;
+}
+
+START_TEST(a_last_try_cut_short_leaves_the_words_of_an_earlier_one)
+{
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {
+        .argv = get, .argc = 2, .route = 1, .repeatable = true};
+    struct locus_redis_reply *reply;
+    struct fake_server fake;
+    char words[200];
+    pthread_t thread;
+
+    fake_server_start(&fake, FAKE_CLOSE, "", 0);
+    struct locus_redis *redis = open_client_of(fake.uri, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, fall_silent, &fake), 0);
+    ck_assert_int_eq(locus_redis_run_one(redis, &command, 3 * NS_PER_S, &reply),
+                     LOCUS_ETIMEDOUT);
+    pthread_join(thread, NULL);
+    locus_redis_error(redis, words, sizeof(words));
+    ck_assert_msg(strstr(words, "deadline") == NULL && words[0] != '\0', "%s", words);
+    locus_redis_close(redis);
+    fake_server_stop(&fake);
+}
+END_TEST
+
+START_TEST(what_was_sent_once_is_never_said_to_have_met_no_connection)
+{
+    const char *const get[] = {"GET", "a"};
+    const struct locus_redis_command command = {
+        .argv = get, .argc = 2, .route = 1, .repeatable = true};
+    struct locus_redis_reply *reply;
+    struct fake_server fake;
+    struct locus_redis *redis;
+    struct connection *connection;
+
+    fake_server_start(&fake, FAKE_HANG_UP, "", 0);
+    redis = open_client_of(fake.uri, 1);
+    uint64_t until_ns = locus_redis_now_ns() + 20 * NS_PER_S;
+    ck_assert_int_eq(
+        locus_redis_checkout(redis, redis->nodes[0], until_ns, &connection), LOCUS_OK);
+    locus_redis_checkin(redis, redis->nodes[0], connection, true);
+    char path[80];
+    snprintf(path, sizeof(path), "%s/s", fake.folder);
+    ck_assert_int_eq(unlink(path), 0); /* nobody connects any more */
+    ck_assert_int_eq(locus_redis_run_one(redis, &command, NS_PER_S / 2, &reply),
+                     LOCUS_ETIMEDOUT);
+    locus_redis_close(redis);
+    fake_server_stop(&fake);
+}
+END_TEST
+
 /* An empty name would mean that any certificate will do. */
 START_TEST(a_node_has_a_name)
 {
@@ -374,7 +480,11 @@ START_TEST(a_node_that_was_shunned_is_asked_again_in_time)
     ck_assert_int_eq(locus_redis_run_one(redis, &command, 0, &reply), LOCUS_OK);
     locus_reply_free(reply);
     ck_assert_uint_eq(locus_redis_node_for(redis, true, slot), node);
-    locus_redis_shun(redis, redis->nodes[node]);
+    struct connection *connection;
+    ck_assert_int_eq(
+        locus_redis_checkout(redis, redis->nodes[node], UINT64_MAX, &connection),
+        LOCUS_OK);
+    locus_redis_checkin(redis, redis->nodes[node], connection, false);
     while (locus_redis_node_for(redis, true, slot) != node) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
@@ -403,6 +513,8 @@ int main(void)
     tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
                         (int)(sizeof(integers) / sizeof(integers[0])));
     tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
+    tcase_add_test(alone, a_last_try_cut_short_leaves_the_words_of_an_earlier_one);
+    tcase_add_test(alone, what_was_sent_once_is_never_said_to_have_met_no_connection);
     tcase_add_test(alone, a_node_has_a_name);
     if (!redis_server_installed()) {
         printf("# no redis-server: the tests that need one are left out\n");
@@ -412,6 +524,7 @@ int main(void)
     tcase_add_test(real, a_pipeline_is_one_round_trip_and_keeps_its_order);
     tcase_add_test(real, one_failure_in_a_pipeline_is_its_own);
     tcase_add_test(real, arguments_are_bytes_and_may_be_large);
+    tcase_add_test(real, a_script_is_learnt_once_by_however_many_threads);
     tcase_add_test(real, what_cannot_be_sent_is_refused);
     tcase_add_test(real, a_connection_that_comes_back_wakes_who_waits_for_its_node);
     tcase_add_test(real, a_node_that_was_shunned_is_asked_again_in_time);

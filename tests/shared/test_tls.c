@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ static char folder[] = "/tmp/locus-tls-XXXXXX";
 static struct redis_server server, stranger; /* the right name; another one */
 static char words[300];                      /* of the last failure */
 
-/* An authority, and two servers' certificates of it. */
+/* An authority, and certificates of it for two servers and a client. */
 static const char make_certificates[] =
     "new='req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'\n"
     "openssl $new -x509 -days 2 -subj /CN=authority -keyout ca.key -out ca.pem\n"
@@ -42,7 +43,10 @@ static const char make_certificates[] =
     "}\n"
     "sign right DNS:localhost,IP:127.0.0.1\n"
     "sign other DNS:other.example,IP:127.0.0.2\n"
-    "test -s other.pem\n";
+    "sign client DNS:client.example\n"
+    "cat client.key client.pem >'client & key.pem'\n"
+    "openssl ec -in client.key -aes128 -passout pass:x -out secret.key\n"
+    "test -s secret.key\n";
 
 static bool make_folder(void)
 {
@@ -56,7 +60,7 @@ static bool make_folder(void)
     return system(command) == 0;
 }
 
-/* asks: for the clients' certificates, which this client has none of. */
+/* asks: for the clients' certificates. */
 static bool start_tls_server(struct redis_server *tls, const char *name, bool asks)
 {
     char port[8], certificate[64], key[64], authority[64];
@@ -192,12 +196,127 @@ START_TEST(a_server_that_wants_a_certificate_is_understood)
 
     ck_assert(start_tls_server(&strict, "right", true));
     int tries = 0;
-    do { /* the last try may be cut short, or have its answer swept away by a reset */
+    do { /* the last try may be cut short */
         ck_assert_int_eq(try_at("rediss", "localhost", strict.port, short_ns),
                          LOCUS_EIO);
     } while (strstr(words, "certificate required") == NULL && ++tries < 20);
     ck_assert_msg(tries < 20, "%s", words);
     redis_server_stop(&strict);
+}
+END_TEST
+
+/* Once it has refused and closed, whatever comes is answered by a reset. */
+static void provoke_a_reset(int fd)
+{
+    struct pollfd reset = {.fd = fd, .events = 0};
+
+    while (poll(&reset, 1, 20) == 0) {
+        (void)!send(fd, "", 1, MSG_NOSIGNAL);
+    }
+}
+
+START_TEST(a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset)
+{
+    const char *argv[] = {"PING"};
+    const struct locus_redis_options options = {.connect_timeout_ns = long_ns};
+    struct redis_server strict;
+    struct locus_redis *redis;
+    struct connection *connection;
+    char uri[100];
+
+    ck_assert(start_tls_server(&strict, "right", true));
+    snprintf(uri, sizeof(uri), "rediss://localhost:%d", strict.port);
+    ck_assert_int_eq(locus_redis_open(uri, &options, &redis, NULL, 0), LOCUS_OK);
+    uint64_t until_ns = locus_redis_later(locus_redis_now_ns(), long_ns);
+    ck_assert_int_eq(
+        locus_redis_checkout(redis, redis->nodes[0], until_ns, &connection), LOCUS_OK);
+    provoke_a_reset(connection->context->fd);
+    ck_assert_int_eq(redisAppendCommandArgv(connection->context, 1, argv, NULL),
+                     REDIS_OK);
+    ck_assert_ptr_null(locus_redis_next_reply(connection, until_ns));
+    ck_assert_msg(strstr(connection->context->errstr, "certificate required") != NULL,
+                  "%s", connection->context->errstr);
+    locus_redis_checkin(redis, redis->nodes[0], connection, false);
+    locus_redis_close(redis);
+    redis_server_stop(&strict);
+}
+END_TEST
+
+/* $: the test's folder. */
+static void with_folder(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (; *text != '\0' && used + sizeof(folder) < size; text++) {
+        if (*text == '$') {
+            used += (size_t)snprintf(out + used, size - used, "%s", folder);
+        } else {
+            out[used++] = *text;
+        }
+    }
+    out[used] = '\0';
+}
+
+/* Both in one file, or each in its own; nothing in the environment helps. */
+START_TEST(a_server_that_wants_a_certificate_is_shown_one)
+{
+    static const char *const files[] = {
+        "cacert=$/ca.pem&cert=$/client.pem&key=$/client.key",
+        "cert=$/client%20%26%20key.pem&cacert=$/ca.pem",
+    };
+    struct redis_server strict;
+    struct locus_pool *pool;
+    char uri[400], query[300], picked[LOCUS_POOL_MEMBER_SIZE];
+    char why[300] = "";
+
+    trust("right.key");
+    ck_assert(start_tls_server(&strict, "right", true));
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        with_folder(files[i], query, sizeof(query));
+        snprintf(uri, sizeof(uri), "rediss://localhost:%d/1?%s", strict.port, query);
+        ck_assert_msg(locus_pool_open(uri, "tls", NULL, &pool, why, sizeof(why)) ==
+                          LOCUS_OK,
+                      "%s", why);
+        int status;
+        do { /* a slow machine */
+            status = locus_pool_pick(pool, picked);
+        } while (status == LOCUS_ETIMEDOUT || status == LOCUS_EAMBIGUOUS);
+        locus_pool_error(pool, words, sizeof(words));
+        ck_assert_msg(status == LOCUS_ENOSERVER, "%d %s", status, words);
+        locus_pool_close(pool);
+    }
+    redis_server_stop(&strict);
+}
+END_TEST
+
+static const struct {
+    const char *query, *named, *why;
+} useless[] = {
+    {"cacert=$/none.pem", "$/none.pem", "No such file"},
+    {"cacert=$/right.key", "$/right.key", ""},
+    {"cert=$/none.pem&key=$/client.key", "$/none.pem", "No such file"},
+    {"cert=$/client.key&key=$/client.key", "$/client.key", ""},
+    {"cert=$/client.pem", "the key from $/client.pem", ""},
+    {"cert=$/client.pem&key=$/none.key", "$/none.key", "No such file"},
+    {"cert=$/client.pem&key=$/right.key", "$/right.key", "mismatch"},
+    {"cert=$/client.pem&key=$/secret.key", "$/secret.key", "password"},
+    {"cert=$", "the certificate from $", ""},
+};
+
+START_TEST(a_file_of_no_use_is_named)
+{
+    struct locus_pool *pool;
+    char uri[400], query[300], named[100], why[300] = "";
+
+    with_folder(useless[_i].query, query, sizeof(query));
+    with_folder(useless[_i].named, named, sizeof(named));
+    snprintf(uri, sizeof(uri), "rediss://:hunter2@localhost/0?%s", query);
+    ck_assert_int_eq(locus_pool_open(uri, "tls", NULL, &pool, why, sizeof(why)),
+                     LOCUS_EINVAL);
+    ck_assert_ptr_null(pool);
+    ck_assert_msg(strstr(why, named) != NULL && strstr(why, useless[_i].why) != NULL,
+                  "%s", why);
+    ck_assert_int_eq((int)ERR_peek_error(), 0);
 }
 END_TEST
 
@@ -350,6 +469,11 @@ static Suite *suite(void)
     tcase_add_test(tc, a_certificate_of_an_unknown_authority_is_refused);
     tcase_add_test(tc, a_certificate_for_another_name_is_refused);
     tcase_add_test(tc, a_server_that_wants_a_certificate_is_understood);
+    tcase_add_test(tc,
+                   a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset);
+    tcase_add_test(tc, a_server_that_wants_a_certificate_is_shown_one);
+    tcase_add_loop_test(tc, a_file_of_no_use_is_named, 0,
+                        sizeof(useless) / sizeof(useless[0]));
     tcase_add_test(tc, a_server_that_hangs_up_is_said_to_have_closed);
     tcase_add_test(tc, plain_and_tls_do_not_mix);
     tcase_add_test(tc, a_silent_server_does_not_hold_a_caller);
