@@ -207,9 +207,9 @@ struct locus_rules {
      * that is met; given again, it changes nothing. Weights above 2^24 - 1 make all steps
      * coarser, weights above 130,560 (at active_cost 257) comparisons slower.
      */
-    uint64_t slow_start_ns;
-    uint32_t slow_start_exponent;      /* 1 (linear) to 8 (late); all named sets: 1 */
     uint32_t slow_start_floor_percent; /* 1..100; all named sets: 10 */
+    uint64_t slow_start_ns;            /* the window */
+    uint32_t slow_start_exponent;      /* 1 (linear) to 8 (late); all named sets: 1 */
 
     bool purge_removed; /* a removed server leaves every destination at once, and the
                                 same address added later is a new server. kernel: it
