@@ -42,6 +42,7 @@ struct model_rules {
     bool trim_on_every_hit, return_member_only;
     bool lastuse_on_failure;
     int64_t set_decay; /* MODEL_NEVER: the expiration */
+    int64_t load_bound_percent;
     enum model_no_server no_server;
     bool purge_removed;
     int64_t trash_interval, trash_idle;
@@ -63,6 +64,8 @@ enum model_scheduler {
     MODEL_TWOS,
     MODEL_LBLC,
     MODEL_LBLCR,
+    MODEL_CHBL,
+    MODEL_P2C,
     MODEL_NO_SCHEDULER,
     MODEL_SCHEDULERS /* how many */
 };
@@ -83,6 +86,7 @@ struct model_server {
     bool overloaded;
     int64_t idle_start; /* 0: not seen idle in the trash yet */
     uint32_t tag;       /* the caller's own */
+    int64_t handle;     /* what p2c goes by; the caller's own too, else the index */
 };
 
 struct model_dest {
@@ -139,7 +143,8 @@ struct model {
     bool fallback, port; /* flags of sh and mh */
     int64_t now;
     int64_t expiration;
-    uint64_t dice; /* splitmix64 state of twos */
+    uint64_t dice; /* splitmix64 state of twos and p2c */
+    bool wide;     /* keys are of 128 bits; the caller says so */
 
     struct model_server *servers;
     size_t slots;
