@@ -51,7 +51,13 @@ void server_event_text(const struct server_list *list, const struct server_event
         snprintf(text, EVENT_TEXT, "%s %s", word, server);
         break;
     case EVENT_SCHEDULER:
-        snprintf(text, EVENT_TEXT, "%s %s", word, event->scheduler);
+        if (event->load_bound_percent == 0) {
+            snprintf(text, EVENT_TEXT, "%s %s", word, event->scheduler);
+        } else {
+            snprintf(text, EVENT_TEXT, "%s %s:%" PRIu32 ".%02" PRIu32, word,
+                     event->scheduler, event->load_bound_percent / 100,
+                     event->load_bound_percent % 100);
+        }
         break;
     case EVENT_GUARD:
         snprintf(text, EVENT_TEXT, "%s %" PRIu32 "%s", word, event->floor,
@@ -119,6 +125,7 @@ static int name_scheduler(struct pool_parse *parse, struct server_event *event,
     }
     snprintf(event->scheduler, sizeof(event->scheduler), "%s", policy.scheduler);
     event->flags = policy.flags;
+    event->load_bound_percent = policy.load_bound_percent;
     return EXIT_OK;
 }
 
