@@ -140,6 +140,14 @@ static bool below_bound(const struct locus_service *svc, uint32_t server,
                         s->load.divisor);
 }
 
+/* By the first draw alone, rounded down, while the other is rounded up: nearly all who are. */
+static inline bool is_far_behind(uint64_t draw, uint32_t weight,
+                                 const struct place *other)
+{
+    return (draw >> COARSE_BITS) * other->weight >
+           ((other->x >> COARSE_BITS) + 1) * weight;
+}
+
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)
 {
@@ -152,20 +160,16 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
         uint32_t weight = svc->servers[i].load.divisor;
         uint64_t dice = hashes[i] ^ destination, state = dice;
         uint64_t draw = rng_next(&state) >> (64 - FRACTION_BITS);
-        /* Nearly all end here: behind the best by the first draw alone, rounded down, while
-         * the best is rounded up. */
-        if (weight == 0 || (draw >> COARSE_BITS) * best.weight >
-                               ((best.x >> COARSE_BITS) + 1) * weight) {
+        if (weight == 0 || is_far_behind(draw, weight, &best)) {
+            continue;
+        }
+        struct place *first = below_bound(svc, i, &bound) ? &best : &full;
+        if (is_far_behind(draw, weight, first)) {
             continue;
         }
         struct place place = {exponential(dice), weight, i};
-        if (!comes_before(&place, &best)) {
-            continue;
-        }
-        if (below_bound(svc, i, &bound)) {
-            best = place;
-        } else if (comes_before(&place, &full)) {
-            full = place;
+        if (comes_before(&place, first)) {
+            *first = place;
         }
     }
     if (best.server != LOCUS_NO_SERVER) {
