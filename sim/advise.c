@@ -17,7 +17,7 @@ uint64_t candidate_imbalance(const struct candidate *c)
 
 bool candidate_is_for_ipvs(const struct candidate *c)
 {
-    return c->policy.ops == NULL && c->max_entries == 0;
+    return policy_is_of_ipvs(&c->policy) && c->max_entries == 0;
 }
 
 static bool beats(const struct candidate *a, const struct candidate *b, bool cache)

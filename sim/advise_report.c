@@ -417,8 +417,10 @@ static void print_keepalived(const struct advice *advice)
 
 static void print_apply(const struct advice *advice)
 {
-    if (chosen(advice)->policy.ops != NULL) {
-        printf("\nIPVS has no such scheduler: it is one of the simulator's own\n");
+    if (!policy_is_of_ipvs(&chosen(advice)->policy)) {
+        printf("\nIPVS has no such scheduler: it is %s own\n",
+               chosen(advice)->policy.ops != NULL ? "one of the simulator's"
+                                                  : "liblocus'");
         return;
     }
     printf("\napply:\n");

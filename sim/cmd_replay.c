@@ -40,7 +40,8 @@ static const char *const no_server_choices[] = {"refuse", "bypass", "any", NULL}
 
 static const struct option_spec options[] = {
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
-     "Policies, separated by commas; sh and mh take flags: mh:fallback:port. "
+     "Policies, separated by commas; sh and mh take flags: mh:fallback:port; chbl its "
+     "factor: chbl:1.25. "
      "Default: " DEFAULT_POLICIES ", and what the pool file says.",
      0, 0, NULL},
     SETUP_ARGS_OPTIONS(struct replay_args),

@@ -312,6 +312,18 @@ static bool guard_keeps(struct engine *e, uint32_t server)
     return true;
 }
 
+static int change_scheduler(struct engine *e, const struct server_event *event)
+{
+    int status = locus_service_set_scheduler(e->svc, event->scheduler, event->flags,
+                                             event->at_ns);
+
+    e->ops = NULL;
+    if (status == LOCUS_OK && event->load_bound_percent != 0) {
+        status = locus_service_set_load_bound(e->svc, event->load_bound_percent);
+    }
+    return status;
+}
+
 static int run_event(struct engine *e, const struct server_event *event)
 {
     struct locus_server_config *spec = &e->specs[event->server];
@@ -346,9 +358,7 @@ static int run_event(struct engine *e, const struct server_event *event)
         spec->lower_threshold = event->lower;
         return edit(e, event->server, event->at_ns);
     case EVENT_SCHEDULER:
-        e->ops = NULL;
-        return locus_service_set_scheduler(e->svc, event->scheduler, event->flags,
-                                           event->at_ns);
+        return change_scheduler(e, event);
     case EVENT_GUARD:
         e->floor = event->floor;
         e->floor_percent = event->percent;
@@ -673,16 +683,20 @@ static int make_servers(struct engine *e)
 static int make_service(struct engine *e)
 {
     const struct engine_config *c = &e->config;
+    struct locus_rules rules = c->rules != NULL ? *c->rules : *locus_rules_find(NULL);
     struct locus_service_config service = {
         .scheduler = c->policy->scheduler,
         .scheduler_flags = c->policy->flags,
         .family = c->family,
-        .rules = c->rules,
+        .rules = &rules,
         .seed = c->seed,
         .expiration_ns = c->expiration_ns,
         .max_entries = c->max_entries,
     };
 
+    if (c->policy->load_bound_percent != 0) {
+        rules.load_bound_percent = c->policy->load_bound_percent;
+    }
     return locus_service_create(&service, &e->svc);
 }
 

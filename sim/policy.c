@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "options.h"
+
 static const struct policy_ops *const own_policies[] = {&leastalloc_ops, NULL};
 
 static bool is_word(const char *word, const char *text, size_t length)
@@ -11,16 +13,35 @@ static bool is_word(const char *word, const char *text, size_t length)
     return strlen(word) == length && memcmp(word, text, length) == 0;
 }
 
-static bool parse_flags(const char *text, size_t length, uint32_t *flags)
+/* "1.25", from 1.01 to 100, once and no finer. */
+static bool parse_bound(const char *text, size_t length, uint32_t *percent)
 {
+    const char *dot = memchr(text, '.', length);
+    size_t digits = dot != NULL ? (size_t)(text + length - dot) - 1 : 0;
+    uint64_t value;
+
+    if (*percent != 0 || digits > 2 || !read_decimal(text, length, 2, &value) ||
+        value <= 100 || value > 10000) {
+        return false;
+    }
+    *percent = (uint32_t)value;
+    return true;
+}
+
+/* ":fallback:port", ":1.25" of chbl, or nothing. */
+static bool parse_options(const char *text, size_t length, struct policy *out)
+{
+    bool bounded = strcmp(out->scheduler, "chbl") == 0;
+
     while (length > 0) {
         const char *colon = memchr(text + 1, ':', length - 1);
         size_t part = colon != NULL ? (size_t)(colon - text) : length;
         if (is_word("fallback", text + 1, part - 1)) {
-            *flags |= LOCUS_FLAG_FALLBACK;
+            out->flags |= LOCUS_FLAG_FALLBACK;
         } else if (is_word("port", text + 1, part - 1)) {
-            *flags |= LOCUS_FLAG_PORT;
-        } else {
+            out->flags |= LOCUS_FLAG_PORT;
+        } else if (!bounded ||
+                   !parse_bound(text + 1, part - 1, &out->load_bound_percent)) {
             return false;
         }
         text += part;
@@ -49,7 +70,7 @@ bool policy_parse(const char *text, size_t length, struct policy *out)
     for (size_t i = 0; locus_scheduler_name(i, NULL) != NULL; i++) {
         if (is_word(locus_scheduler_name(i, NULL), text, name)) {
             out->scheduler = locus_scheduler_name(i, NULL);
-            return parse_flags(text + name, length - name, &out->flags);
+            return parse_options(text + name, length - name, out);
         }
     }
     return false;
@@ -81,6 +102,12 @@ const char *policy_name(size_t index, const char **about)
         }
     }
     return NULL;
+}
+
+bool policy_is_of_ipvs(const struct policy *policy)
+{
+    return policy->ops == NULL && strcmp(policy->scheduler, "chbl") != 0 &&
+           strcmp(policy->scheduler, "p2c") != 0;
 }
 
 bool policy_has_map(const struct policy *policy)

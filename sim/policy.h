@@ -49,15 +49,19 @@ struct policy {
     char text[POLICY_TEXT]; /* as asked for: "mh:fallback" */
     const char *scheduler;  /* of the library; "none" with ops */
     uint32_t flags;
+    uint32_t load_bound_percent;  /* of chbl; 0: as the rules say */
     const struct policy_ops *ops; /* NULL: the library's */
 };
 
-/* Reads "name" or "name:fallback:port"; false when there is no such policy or flag. */
+/* Reads "name", "name:fallback:port" or "chbl:1.25"; false when there is no such policy, flag
+ * or bound. */
 bool policy_parse(const char *text, size_t length, struct policy *out);
 /* The same backwards. */
 void policy_text(const char *scheduler, uint32_t flags, char *text, size_t size);
 /* The index-th name, NULL past the end; *about (may be NULL): one line. */
 const char *policy_name(size_t index, const char **about);
+/* Whether IPVS has it: neither the simulator's own nor chbl nor p2c. */
+bool policy_is_of_ipvs(const struct policy *policy);
 /* lblc and lblcr keep a map. */
 bool policy_has_map(const struct policy *policy);
 /* sh and mh go by the client. */

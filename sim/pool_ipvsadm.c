@@ -396,6 +396,7 @@ static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
         return pool_error(parse, "-s: no scheduler '%s'", rule->scheduler);
     }
     snprintf(event.scheduler, sizeof(event.scheduler), "%s", policy.scheduler);
+    event.load_bound_percent = policy.load_bound_percent;
     return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
                                                        : pool_out_of_memory(parse);
 }

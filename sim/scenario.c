@@ -54,6 +54,11 @@ void server_event_text(const struct server_list *list, const struct server_event
     case EVENT_SCHEDULER:
         policy_text(event->scheduler, event->flags, scheduler, sizeof(scheduler));
         snprintf(text, EVENT_TEXT, "%s %s", word, scheduler);
+        if (event->load_bound_percent != 0) {
+            size_t length = strlen(text);
+            snprintf(text + length, EVENT_TEXT - length, ":%" PRIu32 ".%02" PRIu32,
+                     event->load_bound_percent / 100, event->load_bound_percent % 100);
+        }
         break;
     case EVENT_GUARD:
         snprintf(text, EVENT_TEXT, "%s %" PRIu32 "%s", word, event->floor,
@@ -121,6 +126,7 @@ static int name_scheduler(struct pool_parse *parse, struct server_event *event,
     }
     snprintf(event->scheduler, sizeof(event->scheduler), "%s", policy.scheduler);
     event->flags = policy.flags;
+    event->load_bound_percent = policy.load_bound_percent;
     return EXIT_OK;
 }
 

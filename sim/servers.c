@@ -171,7 +171,7 @@ bool servers_have_one_destination(const struct server_list *list)
 bool policy_goes_by_destination(const char *scheduler)
 {
     return strcmp(scheduler, "dh") == 0 || strcmp(scheduler, "lblc") == 0 ||
-           strcmp(scheduler, "lblcr") == 0;
+           strcmp(scheduler, "lblcr") == 0 || strcmp(scheduler, "chbl") == 0;
 }
 
 int servers_add(struct server_list *list, const struct server_spec *spec)

@@ -33,7 +33,7 @@ enum server_event_kind {
     EVENT_REMOVE,     /* goes out of service */
     EVENT_FAIL,       /* the same, by accident */
     EVENT_RESTORE,    /* comes back with what it had, cold */
-    EVENT_SCHEDULER,  /* scheduler, flags */
+    EVENT_SCHEDULER,  /* scheduler, flags, load_bound_percent */
     EVENT_GUARD,      /* floor, percent: from now on nothing is taken below it */
 };
 
@@ -46,7 +46,8 @@ struct server_event {
     bool percent;
     char scheduler[24];
     uint32_t flags;
-    size_t order; /* in which they were added */
+    uint32_t load_bound_percent; /* 0: as it is */
+    size_t order;                /* in which they were added */
 };
 
 enum pool_kind { POOL_LIST, POOL_IPVSADM, POOL_KEEPALIVED };
@@ -77,7 +78,7 @@ int64_t servers_find(const struct server_list *list,
 /* Whether the service is an address, so that every packet has the same destination; one of
  * fwmark may have many, and of a list nobody knows. */
 bool servers_have_one_destination(const struct server_list *list);
-/* Whether the scheduler of that name looks at the destination: dh, lblc, lblcr. */
+/* Whether the scheduler of that name looks at the destination: dh, lblc, lblcr, chbl. */
 bool policy_goes_by_destination(const char *scheduler);
 /* What lblc and lblcr compare its connections with. */
 static inline uint32_t server_capacity(const struct server_spec *spec)

@@ -96,6 +96,13 @@ int setup_args_resolve(const char *command, const struct setup_args *args,
 
 int setup_unknown_policy(const char *command, const char *name, size_t length)
 {
+    if (length >= 5 && memcmp(name, "chbl:", 5) == 0) {
+        return usage_error(
+            command,
+            "--policy: '%.*s': expected a factor from 1.01 to 100, as in "
+            "chbl:1.25",
+            (int)length, name);
+    }
     fprintf(stderr, "locus %s: --policy: no policy '%.*s'; there are", command,
             (int)length, name);
     for (size_t i = 0; policy_name(i, NULL) != NULL; i++) {

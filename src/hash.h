@@ -3,7 +3,7 @@
  * Three hashes, each for one purpose:
  *   hash_golden()  the kernel's multiplicative hash; decides in dh, sh and partial GC, so
  *                  its values are part of the rules
- *   siphash        decides in mh, and makes the keys of names
+ *   siphash        decides in mh and chbl, and makes the keys of names
  *   hash_key()     keyed placement in the destination map; decides nothing
  */
 #ifndef LOCUS_HASH_H

@@ -23,6 +23,7 @@ struct sched_ops {
     const char *name;
     const char *about; /* one line */
     size_t state_size; /* zeroed bytes at svc->state */
+    size_t slot_size;  /* zeroed bytes per slot at svc->slot_state */
     /* The load rule that select.c keeps up to date; NULL: overhead over weight. */
     struct load_rule (*load)(const struct locus_rules *rules);
     /* Starts with the servers there are. Takes no memory, cannot fail. */
@@ -32,6 +33,9 @@ struct sched_ops {
      * own links still say where it stood). Forget every pointer to a removed one. */
     void (*server_event)(struct locus_service *svc, uint32_t server,
                          enum server_event event);
+    /* A server's load.divisor is no longer what it was: by an event (told afterwards) or by a
+     * threshold. */
+    void (*divisor_changed)(struct locus_service *svc, uint32_t server, uint32_t was);
     /* The server for a request, or LOCUS_NO_SERVER; pick->why and pick->trimmed as it
      * sees fit. Touches its own state only, never counters of servers. */
     uint32_t (*schedule)(struct locus_service *svc, const struct locus_request *request,
@@ -46,7 +50,7 @@ struct sched_ops {
 extern const struct sched_ops locus_sched_rr, locus_sched_wrr, locus_sched_lc,
     locus_sched_wlc, locus_sched_sed, locus_sched_nq, locus_sched_fo, locus_sched_ovf,
     locus_sched_twos, locus_sched_dh, locus_sched_sh, locus_sched_mh, locus_sched_lblc,
-    locus_sched_lblcr, locus_sched_none;
+    locus_sched_lblcr, locus_sched_chbl, locus_sched_p2c, locus_sched_none;
 
 /* NULL: there is none of that name. */
 const struct sched_ops *locus_sched_find(const char *name);

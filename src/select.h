@@ -8,7 +8,7 @@
 
 #include "service.h"
 
-/* a * b < c * d, for a, c < 2^48 and b, d < 2^32: 80 bits where 64 do not suffice. */
+/* a * b < c * d, for any of them: 96 bits where 64 do not suffice. */
 static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
 {
     uint64_t low_ab = (a & UINT32_MAX) * b, low_cd = (c & UINT32_MAX) * d;

@@ -67,6 +67,7 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
     struct server *s = &svc->servers[slot];
     uint32_t upper = svc->identities[slot]->upper;
     bool was_under = s->spill_load < s->half;
+    uint32_t divisor = s->load.divisor;
 
     if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
         s->overloaded = upper > 0 && server_total(s) >= upper;
@@ -83,6 +84,9 @@ void locus_server_refresh(struct locus_service *svc, uint32_t slot)
     s->watched_from = svc->indexed || upper != 0 ? 0 : INT32_MAX;
     svc->under_half += (uint32_t)(s->spill_load < s->half) - (uint32_t)was_under;
     select_changed(svc, slot);
+    if (svc->ops->divisor_changed != NULL && s->load.divisor != divisor) {
+        svc->ops->divisor_changed(svc, slot, divisor);
+    }
 }
 
 void locus_servers_refresh(struct locus_service *svc)
@@ -196,7 +200,9 @@ static int grow_slots(struct locus_service *svc)
     uint32_t capacity = svc->capacity == 0 ? 16 : 2 * svc->capacity;
     size_t block_bytes = capacity * sizeof(struct server) + CACHE_LINE;
     size_t old_bytes = svc->capacity * sizeof(struct server) + CACHE_LINE;
+    size_t slot_size = svc->ops->slot_size;
     struct identity **identities;
+    void *slot_state;
     char *block;
 
     if (svc->capacity >= SLOTS_MAX) {
@@ -204,10 +210,13 @@ static int grow_slots(struct locus_service *svc)
     }
     block = alloc_zeroed(&svc->allocator, block_bytes);
     identities = alloc_zeroed(&svc->allocator, capacity * sizeof(*identities));
-    if (block == NULL || identities == NULL ||
+    slot_state =
+        slot_size > 0 ? alloc_zeroed(&svc->allocator, capacity * slot_size) : NULL;
+    if (block == NULL || identities == NULL || (slot_state == NULL && slot_size > 0) ||
         locus_select_resize(svc, capacity) != 0) {
         release(&svc->allocator, block, block_bytes);
         release(&svc->allocator, identities, capacity * sizeof(*identities));
+        release(&svc->allocator, slot_state, capacity * slot_size);
         return LOCUS_ENOMEM;
     }
     struct server *servers =
@@ -216,8 +225,13 @@ static int grow_slots(struct locus_service *svc)
         memcpy(servers, svc->servers, svc->slots * sizeof(*servers));
         memcpy(identities, svc->identities, svc->slots * sizeof(*identities));
     }
+    if (svc->slots > 0 && slot_size > 0) {
+        memcpy(slot_state, svc->slot_state, svc->slots * slot_size);
+    }
     release(&svc->allocator, svc->servers_block, old_bytes);
     release(&svc->allocator, svc->identities, svc->capacity * sizeof(*identities));
+    release(&svc->allocator, svc->slot_state, svc->capacity * slot_size);
+    svc->slot_state = slot_state;
     svc->servers_block = block;
     svc->servers = servers;
     svc->identities = identities;

@@ -13,6 +13,7 @@
 #define EXPIRATION_NS_DEFAULT (24 * 3600 * INT64_C(1000000000))
 #define EXPIRATION_NS_MAX (INT64_C(1) << 62)
 #define SLOW_START_NS_MAX (24 * 3600 * UINT64_C(1000000000))
+#define LOAD_BOUND_PERCENT_MAX 10000
 #define NEAR_BYTES (1 << 20) /* a map that the second cache holds: nothing to fetch */
 
 /* ---- memory ---- */
@@ -87,12 +88,26 @@ static struct load_rule load_of(const struct locus_service *svc,
         .per_active = svc->rules.active_cost, .per_inactive = 1, .weighted = true};
 }
 
-/* Memory for its state; there may be none to have. */
+/* What a scheduler has memory for: itself, and each slot. NULL where that takes no bytes. */
+struct sched_memory {
+    void *state, *slots;
+};
+
 static int make_state(const struct locus_allocator *allocator,
-                      const struct sched_ops *ops, void **state)
+                      const struct sched_ops *ops, uint32_t capacity,
+                      struct sched_memory *out)
 {
-    *state = ops->state_size > 0 ? alloc_zeroed(allocator, ops->state_size) : NULL;
-    return *state == NULL && ops->state_size > 0 ? LOCUS_ENOMEM : LOCUS_OK;
+    size_t slots_size = capacity * ops->slot_size;
+
+    out->state = ops->state_size > 0 ? alloc_zeroed(allocator, ops->state_size) : NULL;
+    out->slots = slots_size > 0 ? alloc_zeroed(allocator, slots_size) : NULL;
+    if ((out->state == NULL && ops->state_size > 0) ||
+        (out->slots == NULL && slots_size > 0)) {
+        release(allocator, out->state, ops->state_size);
+        release(allocator, out->slots, slots_size);
+        return LOCUS_ENOMEM;
+    }
+    return LOCUS_OK;
 }
 
 static void stop_scheduler(struct locus_service *svc)
@@ -101,19 +116,22 @@ static void stop_scheduler(struct locus_service *svc)
         svc->ops->fini(svc);
     }
     release(&svc->allocator, svc->state, svc->ops->state_size);
-    svc->state = NULL;
+    release(&svc->allocator, svc->slot_state, svc->capacity * svc->ops->slot_size);
+    svc->state = svc->slot_state = NULL;
 }
 
 static void start_scheduler(struct locus_service *svc, const struct sched_ops *ops,
-                            void *state)
+                            const struct sched_memory *memory)
 {
-    svc->ops = ops;
-    svc->state = state;
+    svc->ops = &locus_sched_none; /* init() is the first that ops hears of servers */
     svc->load_rule = load_of(svc, ops);
     svc->cost_of[LOCUS_INACTIVE] = svc->load_rule.per_inactive;
     svc->cost_of[LOCUS_ACTIVE] = svc->load_rule.per_active;
     locus_servers_refresh(svc);
     locus_select_reset(svc);
+    svc->ops = ops;
+    svc->state = memory->state;
+    svc->slot_state = memory->slots;
     if (ops->init != NULL) {
         ops->init(svc);
     }
@@ -123,7 +141,7 @@ int locus_service_set_scheduler(struct locus_service *svc, const char *name,
                                 uint32_t flags, uint64_t now_ns)
 {
     const struct sched_ops *ops = name != NULL ? locus_sched_find(name) : NULL;
-    void *state = NULL;
+    struct sched_memory memory;
 
     if (ops == NULL) {
         return LOCUS_ENOENT;
@@ -132,13 +150,13 @@ int locus_service_set_scheduler(struct locus_service *svc, const char *name,
         return LOCUS_EINVAL;
     }
     if (ops != svc->ops) {
-        int status = make_state(&svc->allocator, ops, &state);
+        int status = make_state(&svc->allocator, ops, svc->capacity, &memory);
         if (status != LOCUS_OK) {
             return status;
         }
         clock_set(svc, now_ns);
         stop_scheduler(svc);
-        start_scheduler(svc, ops, state);
+        start_scheduler(svc, ops, &memory);
     }
     svc->flags = flags;
     return LOCUS_OK;
@@ -163,6 +181,11 @@ static bool slow_start_in_range(const struct locus_rules *rules)
             rules->slow_start_floor_percent <= 100);
 }
 
+static bool is_load_bound(uint32_t percent)
+{
+    return percent > 100 && percent <= LOAD_BOUND_PERCENT_MAX;
+}
+
 static int check_config(const struct locus_service_config *config,
                         const struct locus_rules *rules)
 {
@@ -175,8 +198,8 @@ static int check_config(const struct locus_service_config *config,
         return LOCUS_EINVAL;
     }
     if (rules->active_cost < 1 || rules->active_cost > 65536 ||
-        rules->gc_full_every < 1 || config->max_entries > 1u << 27 ||
-        config->expected_entries > 1u << 27 ||
+        rules->gc_full_every < 1 || !is_load_bound(rules->load_bound_percent) ||
+        config->max_entries > 1u << 27 || config->expected_entries > 1u << 27 ||
         (config->map_load_percent != 0 &&
          (config->map_load_percent < 20 || config->map_load_percent > 85)) ||
         !slow_start_in_range(rules)) {
@@ -225,7 +248,7 @@ int locus_service_create(const struct locus_service_config *config,
     const struct sched_ops *ops =
         locus_sched_find(config->scheduler != NULL ? config->scheduler : "wlc");
     int status = check_config(config, rules);
-    void *state = NULL;
+    struct sched_memory memory;
 
     *out = NULL;
     if (status != LOCUS_OK || ops == NULL) {
@@ -235,7 +258,7 @@ int locus_service_create(const struct locus_service_config *config,
     if (svc == NULL) {
         return LOCUS_ENOMEM;
     }
-    status = make_state(allocator, ops, &state);
+    status = make_state(allocator, ops, 0, &memory);
     if (status != LOCUS_OK) {
         release(allocator, svc, sizeof(*svc));
         return status;
@@ -243,7 +266,7 @@ int locus_service_create(const struct locus_service_config *config,
     svc->allocator = *allocator;
     svc->rules = *rules;
     configure(svc, config);
-    start_scheduler(svc, ops, state);
+    start_scheduler(svc, ops, &memory);
     *out = svc;
     return LOCUS_OK;
 }
@@ -272,6 +295,15 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
 void locus_service_set_seed(struct locus_service *svc, uint64_t seed)
 {
     svc->rng = seed;
+}
+
+int locus_service_set_load_bound(struct locus_service *svc, uint32_t percent)
+{
+    if (!is_load_bound(percent)) {
+        return LOCUS_ERANGE;
+    }
+    svc->rules.load_bound_percent = percent;
+    return LOCUS_OK;
 }
 
 void locus_service_set_timer_wheel(struct locus_service *svc, bool on)

@@ -120,7 +120,7 @@ struct locus_service {
     struct locus_rules rules;
     bool wide; /* keys of 128 bits */
     uint64_t seed;
-    uint64_t rng; /* twos' dice */
+    uint64_t rng; /* twos' and p2c's dice */
 
     uint64_t tick_ns;
     uint64_t tick;        /* now_ns / tick_ns */
@@ -148,6 +148,7 @@ struct locus_service {
     const struct sched_ops *ops;
     uint32_t flags;
     void *state;                /* ops->state_size bytes */
+    void *slot_state;           /* ops->slot_size bytes per slot, capacity of them */
     struct load_rule load_rule; /* as the scheduler wants it */
     uint32_t cost_of[2];        /* of a connection, by enum locus_conn_state */
     bool spills_by[2];          /* whether it counts in spill_load, the same way */

@@ -4,8 +4,9 @@
  *
  * WHAT IT IS. A *virtual service* spreads connections over *real servers*. A scheduler
  * picks the server of each new connection; locus has those of Linux IPVS and decides
- * as a kernel does, one for one. The library keeps the counters the schedulers need
- * and the map destination -> server (LBLC) or server set (LBLCR). It forwards nothing.
+ * as a kernel does, one for one. For comparison it has two more, chbl and p2c. The
+ * library keeps the counters the schedulers need and the map destination -> server (LBLC)
+ * or server set (LBLCR). It forwards nothing.
  *
  *     locus_service_create(&config, &svc);
  *     locus_server_add(svc, &server, now_ns, &handle);     ... for each real server
@@ -176,6 +177,10 @@ struct locus_rules {
     uint64_t set_decay_ns;   /* age of lastmod at which lblcr trims; UINT64_MAX: same as
                                    the entry expiration (kernel) */
 
+    /* chbl: its factor c in percent, 101..10000; 125 in all named rule sets. See BOUNDED LOADS
+     * below. */
+    uint32_t load_bound_percent;
+
     /* When a scheduler ("none" apart) finds no server. Nothing of it is remembered. All
      * named rule sets refuse. */
     enum locus_no_server no_server;
@@ -193,8 +198,9 @@ struct locus_rules {
      * window: take one that is some times as long. 0: off, as in the kernel and in all named
      * rule sets; 24 h at most.
      *
-     * For wlc sed lblc lblcr twos, and for nq among busy servers (an idle one is taken at
-     * once: that is its point). Not for rr lc dh, which know no shares; fo and ovf, which ask
+     * For wlc sed lblc lblcr twos p2c, for chbl (a newcomer then gets its destinations little
+     * by little), and for nq among busy servers (an idle one is taken at once: that is its
+     * point). Not for rr lc dh, which know no shares; fo and ovf, which ask
      * who comes first; sh and mh, whose tables would change at every step; wrr, which floods
      * nobody, and whose round would begin anew at every step. For lblc and lblcr a server
      * counts as under half by that part of its capacity: else all others would spill to a
@@ -273,7 +279,7 @@ struct locus_service_config {
     enum locus_family family;        /* of destinations and clients; LOCUS_IPV4 */
     const struct locus_rules *rules; /* copied; NULL: "kernel" */
     const struct locus_allocator *allocator; /* copied; NULL: malloc and free */
-    /* Placement in the map, and twos' dice. It changes no decision of any other
+    /* Placement in the map, and twos' and p2c's dice. It changes no decision of any other
      * scheduler; let it be unpredictable where clients choose destinations. */
     uint64_t seed;
     uint64_t now_ns;  /* the clock at creation: periodic work is due from here */
@@ -315,11 +321,40 @@ LOCUS_API int locus_service_set_scheduler(struct locus_service *svc, const char 
 LOCUS_API void locus_service_set_expiration(struct locus_service *svc,
                                             int64_t expiration_ns);
 
-/* Starts twos' dice anew from a seed (splitmix64, its high 32 bits scaled). The map's placement
- * stays as config.seed made it. */
+/* Starts twos' and p2c's dice anew from a seed (splitmix64, its high 32 bits scaled). The
+ * map's placement stays as config.seed made it. */
 LOCUS_API void locus_service_set_seed(struct locus_service *svc, uint64_t seed);
+/* rules->load_bound_percent of a live service, from the next pick on. ERANGE. */
+LOCUS_API int locus_service_set_load_bound(struct locus_service *svc,
+                                           uint32_t percent) LOCUS_NODISCARD;
 /* rules->timer_wheel of a live service; for what is armed from now on. */
 LOCUS_API void locus_service_set_timer_wheel(struct locus_service *svc, bool on);
+
+/*
+ * Two schedulers that no kernel has.
+ *
+ * BOUNDED LOADS. chbl (V. Mirrokni, M. Thorup, M. Zadimoghaddam, "Consistent hashing with
+ * bounded loads", 2016) sends a destination to the first server, in the destination's own order,
+ * that is available and has fewer connections than
+ *     c * (all connections + 1) * its weight / all weights
+ * where "all" are those of the available servers: no quiesced, overloaded or removed one. One
+ * of them is always below. Connections are active ones, as in proxies that know this
+ * scheduler; with rules->spill_counts_total inactive ones too, without which UDP, never
+ * active, is not bounded. A c of 1.25 lets a server have a quarter more than its share; a large
+ * one is consistent hashing alone.
+ * Each server is the first for its exact share, by weight, of the destinations. One that is
+ * added, removed, quiesced or given another weight moves destinations to or from itself only,
+ * bounds apart. The order depends on addresses and ports alone: services of equal servers agree,
+ * in any process and version, on who comes first. Why: LOCUS_WHY_HIT, the first available
+ * one; LOCUS_WHY_SPILLED, another, since that was at its bound. No memory per destination; a
+ * pick takes time in proportion to the number of servers.
+ *
+ * TWO CHOICES. p2c (M. Mitzenmacher, "The power of two choices in randomized load balancing",
+ * 2001) draws two different available servers, by weight, and takes the one of lower load. twos,
+ * which is the kernel's, may draw one server twice, favours the first in the list a little, and
+ * takes time in proportion to the number of servers, p2c to its logarithm. Both throw the
+ * seed's dice.
+ */
 
 /* The index-th scheduler's name, its one-line description through *about (NULL: not
  * wanted). NULL past the end. "none" comes last. */
@@ -425,7 +460,7 @@ LOCUS_API int locus_server_get(const struct locus_service *svc, uint32_t server,
 /* ---- picks and connections ------------------------------------------------------- */
 
 struct locus_request {
-    union locus_key dst; /* dh, lblc, lblcr */
+    union locus_key dst; /* dh, lblc, lblcr, chbl */
     union locus_key src; /* sh, mh */
     uint16_t src_port;   /* sh, mh with LOCUS_FLAG_PORT */
 };

@@ -11,18 +11,6 @@
 #include "../rng.h"
 #include "../select.h"
 
-/* 0..limit-1. 32 random bits scaled, as the kernel does; 64 for limits it never meets. */
-static uint64_t draw(struct locus_service *svc, uint64_t limit)
-{
-    uint64_t high = rng_next(&svc->rng) >> 32;
-
-    if (limit <= UINT32_MAX) {
-        return high * limit >> 32;
-    }
-    /* limit <= 2^56 (2^24 servers of 2^32): the product is split so as not to overflow. */
-    return (high * (limit >> 32)) + (high * (limit & UINT32_MAX) >> 32);
-}
-
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)
 {
@@ -37,8 +25,8 @@ static uint32_t schedule(struct locus_service *svc, const struct locus_request *
     if (total == 0) {
         return LOCUS_NO_SERVER;
     }
-    int64_t rest1 = (int64_t)draw(svc, total + 1);
-    int64_t rest2 = (int64_t)draw(svc, total + 1);
+    int64_t rest1 = (int64_t)rng_below(&svc->rng, total + 1);
+    int64_t rest2 = (int64_t)rng_below(&svc->rng, total + 1);
     for (uint32_t i = svc->list.head; i != LOCUS_NO_SERVER; i = svc->servers[i].next) {
         uint32_t weight = svc->servers[i].load.divisor;
         if (weight == 0) {

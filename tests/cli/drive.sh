@@ -147,6 +147,10 @@ gives 'a seed before sched rules the dice of twos' '1 2\n2 1\n3 3\n' \
     "set seed 7\nsched twos\n$dice"
 gives 'a seed after sched starts the dice anew' '1 2\n2 1\n3 3\n' \
     "sched twos\nset seed 7\n$dice"
+gives 'chbl keeps a destination until its server is at the bound' '1 2\n2 2\n3 1\nchbl stateless\n4 2\n' \
+    'sched chbl\nserver 1 5\nserver 2 5\nconn 1 10.0.0.1\nconn 2 10.0.0.1\nconn 3 10.0.0.1\ndump\nconn 4 10.0.0.1\n'
+gives 'p2c throws the dice of the seed, and of two servers takes the idle one' '1 1\n2 2\n3 1\n4 2\np2c stateless\n' \
+    'sched p2c\nset seed 7\nserver 1 5\nserver 2 5\nconn 1 10.0.0.1\nconn 2 10.0.0.1\nconn 3 10.0.0.1\nconn 4 10.0.0.1\ndump\n'
 gives 'a wheel after sched rounds what is armed from then on' \
     'lblc jiffies=30207 entries=0 linked=0 max_size=16384 rover=0 counter=2
 lblc jiffies=30208 entries=0 linked=0 max_size=16384 rover=0 counter=3\n' \

@@ -17,6 +17,8 @@ CASES = [
     ["--servers", "10.0.0.1*8,10.0.0.2*2", "--proto", "all", "--duration",
      "lognormal:500ms:1.2", "--seed", "7", "--speed", "2.5", "mixed.zeek"],
     ["--servers", "2", "--policy", "twos,leastalloc,mh:fallback", "mixed.zeek"],
+    ["--servers", "4", "--policy", "chbl,chbl:1.5,p2c", "small.squid"],
+    ["--servers", "4", "--policy", "wlc,lblc,chbl,chbl:1.5,p2c", "small.squid"],
     # Bounds are a must here: what the map cannot hold, and thresholds.
     ["--servers", "10.0.0.1*9/8/6,10.0.0.2*2/4", "--policy", "lblc,lblcr", "small.squid"],
     ["--pool", "keepalived.conf", "--policy", "lblc,mh:fallback:port", "small.squid"],

@@ -8,7 +8,8 @@
 static struct candidate make(uint64_t warm_ppm, uint64_t imbalance_ppm,
                              uint64_t refused)
 {
-    return (struct candidate){.figures = {.warm_ppm = warm_ppm,
+    return (struct candidate){.policy.scheduler = "lblc",
+                              .figures = {.warm_ppm = warm_ppm,
                                           .imbalance_conn_mean_ppm = imbalance_ppm,
                                           .refused = refused}};
 }
@@ -83,8 +84,8 @@ START_TEST(what_ipvs_cannot_do_is_passed_over)
     limits.max_imbalance_ppm = 1009500;
     ck_assert_uint_eq(advise_choose(c, 4, false, &limits), 0);
     /* Where nothing is for IPVS, the best of it all. */
-    c[0].max_entries = 1;
-    c[3].max_entries = 1;
+    c[0].policy.scheduler = "chbl";
+    c[3].policy.scheduler = "p2c";
     ck_assert_uint_eq(advise_choose(c, 4, false, &limits), 2);
 }
 END_TEST

@@ -40,6 +40,7 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
         .set_decay = MODEL_NEVER,
         .slow_start_exponent = 1,
         .slow_start_floor_percent = 10,
+        .load_bound_percent = 125,
         .trash_interval = 60 * hz,
         .trash_idle = 120 * hz,
     };
@@ -84,11 +85,23 @@ bool model_rules_find(struct model_rules *rules, const char *name, int64_t hz)
 }
 
 static const char *const scheduler_names[MODEL_SCHEDULERS] = {
-    [MODEL_RR] = "rr",     [MODEL_WRR] = "wrr",     [MODEL_LC] = "lc",
-    [MODEL_WLC] = "wlc",   [MODEL_SED] = "sed",     [MODEL_NQ] = "nq",
-    [MODEL_FO] = "fo",     [MODEL_OVF] = "ovf",     [MODEL_DH] = "dh",
-    [MODEL_SH] = "sh",     [MODEL_MH] = "mh",       [MODEL_TWOS] = "twos",
-    [MODEL_LBLC] = "lblc", [MODEL_LBLCR] = "lblcr", [MODEL_NO_SCHEDULER] = "none",
+    [MODEL_RR] = "rr",
+    [MODEL_WRR] = "wrr",
+    [MODEL_LC] = "lc",
+    [MODEL_WLC] = "wlc",
+    [MODEL_SED] = "sed",
+    [MODEL_NQ] = "nq",
+    [MODEL_FO] = "fo",
+    [MODEL_OVF] = "ovf",
+    [MODEL_DH] = "dh",
+    [MODEL_SH] = "sh",
+    [MODEL_MH] = "mh",
+    [MODEL_TWOS] = "twos",
+    [MODEL_LBLC] = "lblc",
+    [MODEL_LBLCR] = "lblcr",
+    [MODEL_CHBL] = "chbl",
+    [MODEL_P2C] = "p2c",
+    [MODEL_NO_SCHEDULER] = "none",
 };
 
 enum model_scheduler model_scheduler_find(const char *name)
@@ -617,6 +630,7 @@ enum model_status model_add(struct model *m, const struct model_server *wanted,
     uint32_t id = struct_for(m, wanted);
     struct model_server *s = &m->servers[id];
     s->tag = wanted->tag;
+    s->handle = id;
     s->listed = true;
     s->weight = wanted->weight;
     s->last_weight = wanted->weight;
@@ -816,6 +830,8 @@ struct model_pick model_schedule(struct model *m, const struct model_request *re
         pick = model_lblc(m, request->dst);
     } else if (m->scheduler == MODEL_LBLCR) {
         pick = model_lblcr(m, request->dst);
+    } else if (m->scheduler == MODEL_CHBL) {
+        pick = model_chbl(m, request->dst);
     } else {
         pick.server = model_simple_pick(m, request);
     }

@@ -42,6 +42,7 @@ struct model_rules {
     bool trim_on_every_hit, return_member_only;
     bool lastuse_on_failure;
     int64_t set_decay; /* MODEL_NEVER: the expiration */
+    int64_t load_bound_percent;
     enum model_no_server no_server;
     int64_t slow_start; /* the window; 0: off */
     int64_t slow_start_step;
@@ -66,6 +67,8 @@ enum model_scheduler {
     MODEL_TWOS,
     MODEL_LBLC,
     MODEL_LBLCR,
+    MODEL_CHBL,
+    MODEL_P2C,
     MODEL_NO_SCHEDULER,
     MODEL_SCHEDULERS /* how many */
 };
@@ -91,6 +94,7 @@ struct model_server {
     int64_t share, share_from, share_to;
     int64_t grows_since; /* MODEL_NEVER: nobody has looked yet */
     bool grows;
+    int64_t handle; /* what p2c goes by; the caller's own too, else the index */
 };
 
 struct model_dest {
@@ -147,7 +151,8 @@ struct model {
     bool fallback, port; /* flags of sh and mh */
     int64_t now;
     int64_t expiration;
-    uint64_t dice; /* splitmix64 state of twos */
+    uint64_t dice; /* splitmix64 state of twos and p2c */
+    bool wide;     /* keys are of 128 bits; the caller says so */
 
     struct model_server *servers;
     size_t slots;

@@ -31,6 +31,15 @@ void model_simple_event(struct model *m, enum model_event event, uint32_t server
                         size_t place);
 uint32_t model_simple_pick(struct model *m, const struct model_request *request);
 
+struct model_pick model_chbl(struct model *m, struct model_key key);
+uint32_t model_p2c(struct model *m);
+
+/* SipHash-1-3, key (key, key). */
+uint64_t model_sip13(const uint8_t *bytes, size_t length, uint64_t key);
+/* splitmix64: the next of 64 bits; a number below range, from the model's own dice. */
+uint64_t model_dice(uint64_t *state);
+uint64_t model_roll(struct model *m, uint64_t range);
+
 struct model_pick model_lblc(struct model *m, struct model_key key);
 struct model_pick model_lblcr(struct model *m, struct model_key key);
 void model_map_gc(struct model *m);

@@ -40,8 +40,17 @@ static void sip_round(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-/* SipHash-1-3 of the four bytes of a number, low half, key (key, key). */
-static uint32_t sip13(uint32_t number, uint64_t key)
+static void sip_absorb(uint64_t v[4], const uint8_t *bytes, size_t count, uint64_t word)
+{
+    for (size_t i = 0; i < count; i++) {
+        word |= (uint64_t)bytes[i] << 8 * i;
+    }
+    v[3] ^= word;
+    sip_round(v);
+    v[0] ^= word;
+}
+
+uint64_t model_sip13(const uint8_t *bytes, size_t length, uint64_t key)
 {
     uint64_t v[4] = {
         key ^ UINT64_C(0x736f6d6570736575),
@@ -49,15 +58,24 @@ static uint32_t sip13(uint32_t number, uint64_t key)
         key ^ UINT64_C(0x6c7967656e657261),
         key ^ UINT64_C(0x7465646279746573),
     };
-    uint64_t last = UINT64_C(4) << 56 | number;
-    v[3] ^= last;
-    sip_round(v);
-    v[0] ^= last;
+    size_t at = 0;
+    for (; at + 8 <= length; at += 8) {
+        sip_absorb(v, bytes + at, 8, 0);
+    }
+    sip_absorb(v, bytes + at, length - at, (uint64_t)length << 56);
     v[2] ^= 0xff;
     for (int i = 0; i < 3; i++) {
         sip_round(v);
     }
-    return (uint32_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Of the four bytes of a number, low half. */
+static uint32_t sip13(uint32_t number, uint64_t key)
+{
+    const uint8_t bytes[4] = {(uint8_t)number, (uint8_t)(number >> 8),
+                              (uint8_t)(number >> 16), (uint8_t)(number >> 24)};
+    return (uint32_t)model_sip13(bytes, 4, key);
 }
 
 static uint32_t mh_hash1(uint32_t number)
@@ -128,14 +146,18 @@ static uint32_t pick_heaviest(const struct model *m, bool with_room)
     return best;
 }
 
-static uint64_t roll(struct model *m, uint64_t range)
+uint64_t model_dice(uint64_t *state)
 {
-    m->dice += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = m->dice;
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint64_t)((model_wide)(z >> 32) * range >> 32);
+    return z ^ z >> 31;
+}
+
+uint64_t model_roll(struct model *m, uint64_t range)
+{
+    return (uint64_t)((model_wide)(model_dice(&m->dice) >> 32) * range >> 32);
 }
 
 static uint32_t twos_choice(const struct model *m, int64_t rest)
@@ -164,8 +186,8 @@ static uint32_t pick_twos(struct model *m)
         return MODEL_NONE;
     }
     uint64_t range = (uint64_t)sum + 1;
-    uint32_t first = twos_choice(m, (int64_t)roll(m, range));
-    uint32_t second = twos_choice(m, (int64_t)roll(m, range));
+    uint32_t first = twos_choice(m, (int64_t)model_roll(m, range));
+    uint32_t second = twos_choice(m, (int64_t)model_roll(m, range));
     return model_less(m, second, first, MODEL_COST_OVERHEAD) ? second : first;
 }
 
@@ -462,8 +484,11 @@ uint32_t model_simple_pick(struct model *m, const struct model_request *request)
         return pick_by_client(m, request);
     case MODEL_TWOS:
         return pick_twos(m);
+    case MODEL_P2C:
+        return model_p2c(m);
     case MODEL_LBLC:
     case MODEL_LBLCR:
+    case MODEL_CHBL:
     case MODEL_NO_SCHEDULER:
     case MODEL_SCHEDULERS:
         break;

@@ -41,7 +41,8 @@ static const struct profile profiles[] = {
                 [OP_REMOVE] = 2,
                 [OP_TIME] = 8,
                 [OP_BACK] = 1,
-                [OP_STRAY] = 1},
+                [OP_STRAY] = 1,
+                [OP_BOUND] = 1},
     },
     {
         .name = "heavy churn, thresholds, expirations and schedulers that change",
@@ -67,7 +68,8 @@ static const struct profile profiles[] = {
                 [OP_EXPIRE] = 2,
                 [OP_DICE] = 1,
                 [OP_WHEEL] = 1,
-                [OP_STRAY] = 1},
+                [OP_STRAY] = 1,
+                [OP_BOUND] = 1},
     },
     {
         .name = "equal weights: ties everywhere",
@@ -343,6 +345,7 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
 {
     static const uint32_t costs[] = {1, 2, 256, 257, 65536};
     static const uint32_t bounds[] = {3, 50, 1000, 24576, UINT32_MAX};
+    static const uint32_t percents[] = {101, 125, 150, 300, 10000};
     static const uint32_t softs[] = {2, 30, 600, 16384, UINT32_MAX};
     const uint64_t second_ns = 1000000000;
     uint64_t bits = random_next(random);
@@ -366,6 +369,7 @@ static struct locus_rules mixed_rules(uint64_t *random, uint64_t tick_ns)
         .return_member_only = bits & 128,
         .lastuse_on_failure = bits & 256,
         .set_decay_ns = one_of_ns(random, UINT64_MAX, 5 * second_ns, 0),
+        .load_bound_percent = stream_one_of(random, percents, 5),
         .no_server = (enum locus_no_server)((bits >> 12) % 3),
         .purge_removed = bits & 512,
         .trash_ns = one_of_ns(random, 60 * second_ns, 5 * second_ns, second_ns),

@@ -142,6 +142,7 @@ struct model_rules pair_rules(const struct locus_rules *rules, uint64_t tick_ns)
         .set_decay = rules->set_decay_ns == UINT64_MAX
                          ? MODEL_NEVER
                          : (int64_t)(rules->set_decay_ns / tick_ns),
+        .load_bound_percent = rules->load_bound_percent,
         .no_server = answers[rules->no_server],
         .slow_start = ticks_of(rules->slow_start_ns, tick_ns),
         .slow_start_step = at_least_one(rules->slow_start_ns / 256 / tick_ns),
@@ -202,6 +203,7 @@ static void note_handle(struct pair *p, uint32_t slot, uint32_t handle)
         p->handles_room = room;
     }
     p->handles[slot] = handle;
+    p->m->servers[slot].handle = handle;
 }
 
 static int64_t ticks(const struct pair *p, uint64_t ns)
@@ -232,6 +234,7 @@ struct pair *pair_create(const struct pair_config *config)
         rules.soft_entries = service->max_entries - service->max_entries / 3;
     }
     p->m = model_create(&rules, ticks(p, p->now_ns), service->seed);
+    p->m->wide = service->family != LOCUS_IPV4;
     p->m->expiration = service->expiration_ns != 0
                            ? service->expiration_ns / (int64_t)service->tick_ns
                            : ticks(p, UINT64_C(86400000000000));
@@ -950,6 +953,17 @@ static bool do_wheel(struct pair *p, const struct op *op)
     return true;
 }
 
+static bool do_bound(struct pair *p, const struct op *op)
+{
+    bool allowed = op->n > 100 && op->n <= 10000;
+    if (allowed) {
+        p->m->rules.load_bound_percent = op->n;
+    }
+    int status = locus_service_set_load_bound(p->svc, (uint32_t)op->n);
+    return same(p, "status of set_load_bound", (uint64_t)status,
+                (uint64_t)(allowed ? LOCUS_OK : LOCUS_ERANGE));
+}
+
 static bool apply(struct pair *p, const struct op *op)
 {
     switch (op->kind) {
@@ -989,6 +1003,8 @@ static bool apply(struct pair *p, const struct op *op)
         return do_wheel(p, op);
     case OP_STRAY:
         return do_stray(p);
+    case OP_BOUND:
+        return do_bound(p, op);
     case OP_KINDS:
         break;
     }
@@ -1011,6 +1027,7 @@ void op_print(FILE *out, const struct op *op)
         [OP_COUNTS] = "counts",   [OP_TIME] = "time",     [OP_LATE] = "late",
         [OP_BACK] = "back",       [OP_SCHED] = "sched",   [OP_EXPIRE] = "expire",
         [OP_DICE] = "dice",       [OP_WHEEL] = "wheel",   [OP_STRAY] = "stray",
+        [OP_BOUND] = "bound",
     };
     fprintf(out,
             "%-8s small=%" PRIu32 " a=%" PRIu32 " b=%" PRIu32 " c=%" PRIu32

@@ -35,6 +35,7 @@ enum op_kind {
     OP_DICE,    /* a seed */
     OP_WHEEL,   /* small: 1 timers are rounded as by the kernel's wheel from now on */
     OP_STRAY,   /* calls with a server that there is not */
+    OP_BOUND,   /* n percent of chbl's bound; those out of range are refused */
     OP_KINDS
 };
 

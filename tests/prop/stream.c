@@ -177,11 +177,15 @@ struct op stream_op(uint64_t *random, const struct profile *profile,
         random_time(random, profile, hz, &op);
         break;
     case OP_SCHED:
-        op.a =
-            random_percent(random, 70) ? (uint32_t)scheduler : random_below(random, 15);
+        op.a = random_percent(random, 70) ? (uint32_t)scheduler
+                                          : random_below(random, MODEL_SCHEDULERS);
         break;
     case OP_EXPIRE:
         op.n = stream_expiration(random, hz);
+        break;
+    case OP_BOUND:
+        op.n = random_percent(random, 10) ? random_below(random, 20000)
+                                          : 101 + random_below(random, 150);
         break;
     case OP_BIND:
     case OP_MOVE:

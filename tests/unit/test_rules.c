@@ -35,6 +35,7 @@ START_TEST(a_rule_set_is_what_the_model_knows_by_that_name)
         EXPECT_SAME(return_member_only);
         EXPECT_SAME(lastuse_on_failure);
         EXPECT_SAME(set_decay);
+        EXPECT_SAME(load_bound_percent);
         EXPECT_SAME(no_server);
         EXPECT_SAME(slow_start);
         EXPECT_SAME(slow_start_exponent);

@@ -132,14 +132,19 @@ START_TEST(bad_rules_are_refused)
     rules = *locus_rules_find(NULL);
     rules.tie_break = (enum locus_tie_break)2;
     expect_bad_config(&config, 0);
+    rules = *locus_rules_find(NULL);
+    rules.load_bound_percent = 100;
+    expect_bad_config(&config, LOCUS_ERANGE);
+    rules.load_bound_percent = 10001;
+    expect_bad_config(&config, LOCUS_ERANGE);
 }
 END_TEST
 
 START_TEST(schedulers_and_rules_have_names)
 {
-    static const char *const names[] = {"rr", "wrr",  "lc",   "wlc",  "sed",
-                                        "nq", "fo",   "ovf",  "dh",   "sh",
-                                        "mh", "twos", "lblc", "lblcr"};
+    static const char *const names[] = {"rr",   "wrr",   "lc",   "wlc", "sed", "nq",
+                                        "fo",   "ovf",   "dh",   "sh",  "mh",  "twos",
+                                        "lblc", "lblcr", "chbl", "p2c"};
     size_t count = 0;
     const char *about = NULL;
     const char *last = NULL;
@@ -149,9 +154,9 @@ START_TEST(schedulers_and_rules_have_names)
         ck_assert_uint_gt(strlen(about), 5);
         last = name;
     }
-    ck_assert_uint_eq(count, 15);
+    ck_assert_uint_eq(count, 17);
     ck_assert_str_eq(last, "none");
-    for (size_t i = 0; i < 14; i++) {
+    for (size_t i = 0; i < 16; i++) {
         locus_service_destroy(create(names[i], "kernel"));
     }
     ck_assert_ptr_null(locus_scheduler_name(1000, NULL));
