@@ -112,9 +112,9 @@ static void see(struct locus_pool *pool)
     void *seen = NULL;
 
     pthread_mutex_lock(&pool->lock);
-    bool due = !pool->refreshing &&
-               (pool->looked_ns == 0 ||
-                now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
+    bool due =
+        !pool->refreshing && (pool->looked_ns == 0 ||
+                              now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
     pool->refreshing = pool->refreshing || due;
     pthread_mutex_unlock(&pool->lock);
     if (!due) {
