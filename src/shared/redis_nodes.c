@@ -214,8 +214,7 @@ void locus_redis_checkin(struct locus_redis *redis, struct node *node,
         }
     } else {
         node->open--;
-        if (failures ==
-            node->failures) { /* those that broke together are one failure */
+        if (failures == node->failures) { /* what broke together is one failure */
             count_failure(redis, node);
         }
     }

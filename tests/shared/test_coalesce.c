@@ -253,6 +253,14 @@ static int get(struct locus_coalescer *c, const char *key, int64_t timeout_ns)
     return caller.status;
 }
 
+/* A caller gives up once its batch hangs; on a slow machine one may do so before. */
+static void give_up_in_flight(struct locus_coalescer *c, const char *key)
+{
+    do {
+        ck_assert_int_eq(get(c, key, SOON_NS), LOCUS_ETIMEDOUT);
+    } while (figures(c).inflight == 0);
+}
+
 /* ---- one call -------------------------------------------------------------------- */
 
 START_TEST(a_single_call_gets_its_answer)
@@ -372,7 +380,7 @@ START_TEST(an_impatient_caller_leaves_while_a_batch_hangs_and_its_late_value_is_
     start_counting();
     c = make(&b, (struct locus_coalescer_config){0});
     hold(&b, true);
-    ck_assert_int_eq(get(c, "a", SOON_NS), LOCUS_ETIMEDOUT);
+    give_up_in_flight(c, "a");
     ck_assert_uint_eq(figures(c).running, 1);
     ck_assert_uint_eq(figures(c).inflight, 1);
     hold(&b, false);
@@ -380,7 +388,7 @@ START_TEST(an_impatient_caller_leaves_while_a_batch_hangs_and_its_late_value_is_
     while (figures(c).late != 1) {
         nap();
     }
-    ck_assert_uint_eq(figures(c).timeouts, 1);
+    ck_assert_uint_eq(figures(c).timeouts, figures(c).abandoned + 1);
     locus_coalescer_destroy(c);
     nothing_is_left();
 }
@@ -704,7 +712,7 @@ START_TEST(a_batch_function_can_ask_who_still_waits)
     ck_assert(first_wanted);
     ck_assert(!past_the_end_wanted);
     hold(&b, true);
-    ck_assert_int_eq(get(c, "a", SOON_NS), LOCUS_ETIMEDOUT);
+    give_up_in_flight(c, "a");
     hold(&b, false);
     locus_coalescer_shutdown(c, LOCUS_DRAIN);
     locus_coalescer_destroy(c);
@@ -736,7 +744,7 @@ START_TEST(a_caller_does_not_join_a_key_in_flight_that_was_given_up)
     b.act = skip_the_unwanted;
     c = make(&b, (struct locus_coalescer_config){.share = LOCUS_SHARE_INFLIGHT});
     hold(&b, true);
-    ck_assert_int_eq(get(c, "a", SOON_NS), LOCUS_ETIMEDOUT);
+    give_up_in_flight(c, "a");
     hold(&b, false);
     while (!skipped) {
         nap();
