@@ -306,7 +306,8 @@ struct loading {
     uint64_t tick;    /* of the service when it goes on */
     uint64_t tick_ns; /* of the snapshot */
     struct saved_server *servers;
-    uint32_t server_count, server_capacity;
+    uint32_t server_count, server_capacity; /* read so far; room for */
+    uint32_t servers_promised;
     uint32_t trash_from; /* servers from here on are trash */
     uint32_t *named_by;  /* by slot: number of the last destination that names it */
     size_t named_by_bytes;
@@ -395,7 +396,7 @@ static int get_head(struct loading *load)
     load->tick_ns = locus_blocks_get(in, 8);
     load->trash_from = get32(load);
     uint64_t servers = (uint64_t)load->trash_from + get32(load);
-    load->server_count = (uint32_t)servers;
+    load->servers_promised = (uint32_t)servers;
     load->destinations = get32(load);
     load->leaks = get32(load);
     load->rover = get32(load);
@@ -467,11 +468,9 @@ static int make_room(struct loading *load, uint32_t servers)
 
 static int get_servers(struct loading *load)
 {
-    uint32_t count = load->server_count;
     int status = LOCUS_OK;
 
-    load->server_count = 0;
-    for (uint32_t i = 0; i < count && status == LOCUS_OK; i++) {
+    for (uint32_t i = 0; i < load->servers_promised && status == LOCUS_OK; i++) {
         status = make_room(load, i);
         if (status == LOCUS_OK) {
             load->servers[i] =
