@@ -7,11 +7,12 @@
  *                  entries that are none (leaks) 4, rover 4, counter 4,
  *                  ticks until the collector runs 8, until the trash is looked through 8,
  *                  which of the two is first at the same tick 1 (1: the collector),
- *                  twos' dice 8
+ *                  twos' dice 8, the number of wrr's turn 8
  *     server       in list order, newest first, then the trash, latest first:
  *                  family 1, port 2, key, tag 8, weight 4, last weight above 0 4,
  *                  upper and lower threshold 4 4, capacity 4, active 4, inactive 4,
- *                  flags 1 (1 overloaded, 2 idle in the trash), ticks idle 8
+ *                  flags 1 (1 overloaded, 2 idle in the trash, 4 rr's and wrr's last),
+ *                  ticks idle 8
  *     destination  key, ticks since lastuse 4, since lastmod 4, members 4 each, oldest first:
  *                  place of the server above; bit 30: another follows;
  *                  bit 31 of the first: used since the queue of rules->evict took it in
@@ -27,7 +28,13 @@
 #include "blocks.h"
 #include "locality.h"
 
-enum { SERVER_OVERLOADED = 1, SERVER_IDLE = 2, SERVERS_MAX = 1 << 24 };
+enum {
+    SERVER_OVERLOADED = 1,
+    SERVER_IDLE = 2,
+    SERVER_LAST = 4,
+    SERVER_FLAGS = 7,
+    SERVERS_MAX = 1 << 24,
+};
 
 #define MEMBER_FOLLOWS (UINT32_C(1) << 30)
 #define DEST_USED (UINT32_C(1) << 31)
@@ -67,6 +74,12 @@ static uint64_t ticks_until(const struct locus_service *svc, const struct timer 
     return timer->due == LOCUS_NEVER ? LOCUS_NEVER : timer->due - svc->tick;
 }
 
+static struct turn turn_of(const struct locus_service *svc)
+{
+    return svc->ops->turn != NULL ? svc->ops->turn(svc)
+                                  : (struct turn){LOCUS_NO_SERVER, 0};
+}
+
 static void put_head(struct saving *save)
 {
     static const struct locality none = {.gc = {.due = LOCUS_NEVER}};
@@ -93,6 +106,7 @@ static void put_head(struct saving *save)
                            loc->gc.order < svc->trash_timer.order;
     locus_blocks_put(out, collector_first, 1);
     locus_blocks_put(out, svc->rng, 8);
+    locus_blocks_put(out, (uint64_t)turn_of(svc).number, 8);
 }
 
 static void put_server(struct saving *save, uint32_t slot)
@@ -117,8 +131,10 @@ static void put_server(struct saving *save, uint32_t slot)
     locus_blocks_put(out, info.active, 4);
     locus_blocks_put(out, info.inactive, 4);
     bool idle = s->state == SERVER_IN_TRASH && identity->idle;
-    locus_blocks_put(
-        out, (info.overloaded ? SERVER_OVERLOADED : 0) | (idle ? SERVER_IDLE : 0), 1);
+    unsigned flags = info.overloaded ? SERVER_OVERLOADED : 0;
+    flags |= idle ? SERVER_IDLE : 0;
+    flags |= turn_of(save->svc).server == slot ? SERVER_LAST : 0;
+    locus_blocks_put(out, flags, 1);
     locus_blocks_put(out, idle ? save->svc->tick - identity->idle_since : 0, 8);
 }
 
@@ -295,6 +311,7 @@ struct saved_server {
     struct server_past past;
     uint32_t active, inactive;
     bool overloaded;
+    bool last;     /* picked by rr or wrr */
     bool prepared; /* false: the service has it, or does not know it */
     uint32_t slot; /* LOCUS_NO_SERVER: unknown */
 };
@@ -313,6 +330,7 @@ struct loading {
     size_t named_by_bytes;
     uint32_t destinations, leaks, rover, counter;
     uint64_t collector_ticks, trash_ticks, rng;
+    int64_t turn;
     bool collector_first;
     struct locus_snapshot_report report;
 };
@@ -405,6 +423,7 @@ static int get_head(struct loading *load)
     load->trash_ticks = locus_blocks_get(in, 8);
     load->collector_first = locus_blocks_get(in, 1) != 0;
     load->rng = locus_blocks_get(in, 8);
+    load->turn = (int64_t)locus_blocks_get(in, 8);
     if (load->tick_ns == 0 || servers > SERVERS_MAX || load->rover >= GC_BUCKETS ||
         (load->svc->locality == NULL && load->destinations > 0) ||
         load->leaks > UINT32_MAX - load->destinations) {
@@ -432,13 +451,13 @@ static int get_server(struct loading *load, struct saved_server *s)
     uint64_t flags = locus_blocks_get(in, 1);
     s->overloaded = (flags & SERVER_OVERLOADED) != 0 && config->upper_threshold != 0;
     s->past.idle = (flags & SERVER_IDLE) != 0;
+    s->last = (flags & SERVER_LAST) != 0 && !s->past.in_trash;
     s->past.idle_since =
         load->tick - ticks_now(load, locus_blocks_get(in, 8), load->options->away_ns);
     s->slot = LOCUS_NO_SERVER;
     if (config->address.family < LOCUS_IPV4 || config->address.family > LOCUS_NAME ||
         s->past.last_weight > INT32_MAX || s->active > INT32_MAX ||
-        s->inactive > INT32_MAX - s->active ||
-        (flags & ~(uint64_t)(SERVER_OVERLOADED | SERVER_IDLE)) != 0) {
+        s->inactive > INT32_MAX - s->active || flags > SERVER_FLAGS) {
         locus_blocks_reject(in);
     }
     return in->status;
@@ -723,6 +742,7 @@ static void go_on_collecting(struct loading *load)
 static void take_over(struct loading *load)
 {
     struct locus_service *svc = load->svc;
+    struct turn turn = {LOCUS_NO_SERVER, load->turn};
 
     clock_set(svc, load->options->now_ns);
     svc->rng = load->rng;
@@ -733,10 +753,16 @@ static void take_over(struct loading *load)
         } else if (s->slot != LOCUS_NO_SERVER) {
             locus_server_recall_weight(svc, s->slot, s->past.last_weight);
         }
+        if (s->slot != LOCUS_NO_SERVER && s->last) {
+            turn.server = s->slot;
+        }
         if (s->slot != LOCUS_NO_SERVER && load->options->connections) {
             locus_server_set_counts(svc, s->slot, s->active, s->inactive,
                                     is_overloaded(svc, s));
         }
+    }
+    if (svc->ops->set_turn != NULL) {
+        svc->ops->set_turn(svc, turn);
     }
     if (load->collector_first) {
         go_on_collecting(load);

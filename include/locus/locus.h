@@ -471,10 +471,9 @@ LOCUS_API uint64_t locus_tick_due(const struct locus_service *svc);
 /*
  * What a restarted director needs to go on where it was: its destinations and their servers,
  * what the collector counts, the servers in service and in the trash with their connection
- * counts. Rules, expiration, seed and tick_ns are configuration, which the caller
- * gives again; where they are the same, all later decisions of lblc and lblcr are those of
- * the service that was saved, and of the others too, but for the turns of rr, wrr and
- * twos, which begin anew.
+ * counts, whose turn it is. Rules, expiration, seed and tick_ns are configuration, which the
+ * caller gives again; where they are the same, all later decisions are those of the
+ * service that was saved (but for mh with more servers than its 4,093 slots).
  *
  * Times are saved as ages, so that the clock may start anywhere (with rules->timer_wheel
  * later periodic work is due as in the saved service only if the clock goes on, too).
@@ -528,7 +527,8 @@ struct locus_snapshot_report {
  * are added before them. Counters of locus_service_stats are not part of it.
  *
  * Any bytes may come: they are checked before they are believed, and memory grows with what
- * was read only. All or nothing: on failure the service is as it was, report untouched
+ * was read only. The checksums find damage; whoever forges a snapshot decides what is in
+ * it, within the ranges. All or nothing: on failure the service is as it was, report untouched
  * (NULL: not wanted). EFORMAT: not a snapshot, or damaged; ENOTSUP: of a later version;
  * EINVAL: of another family or scheduler; EBUSY: the service is not as above; ERANGE:
  * numbers of a server that the rules refuse; ENOMEM; or what read returned.

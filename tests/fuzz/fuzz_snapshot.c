@@ -26,7 +26,7 @@ struct choice {
 
 static struct choice choice_from(const uint8_t *data)
 {
-    static const char *const schedulers[] = {"lblc", "lblcr", "wlc", "mh"};
+    static const char *const schedulers[] = {"lblc", "lblcr", "wrr", "mh"};
     struct choice choice = {.rules = *locus_rules_find(locus_rules_name(data[0] & 3))};
     choice.config = (struct locus_service_config){
         .scheduler = schedulers[data[0] >> 2 & 3],

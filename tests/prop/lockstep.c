@@ -393,13 +393,6 @@ struct outcome {
     struct op last[LAST_EVENTS];
 };
 
-/* Whose turn it is under rr, wrr and twos is not saved. */
-static bool may_restart(const struct pair *p)
-{
-    enum model_scheduler scheduler = p->m->scheduler;
-    return scheduler != MODEL_RR && scheduler != MODEL_WRR && scheduler != MODEL_TWOS;
-}
-
 /* From that event on everything is compared after each. */
 static struct outcome follow(const struct run *run, uint32_t steps, uint32_t each_from)
 {
@@ -418,8 +411,7 @@ static struct outcome follow(const struct run *run, uint32_t steps, uint32_t eac
         struct op op = stream_op(&random, run->profile, run->scheduler, hz);
         outcome.last[outcome.events++ % LAST_EVENTS] = op;
         good = pair_apply(p, &op);
-        if (good && run->restarts && random_below(&restart, 200) == 0 &&
-            may_restart(p)) {
+        if (good && run->restarts && random_below(&restart, 200) == 0) {
             good = pair_restart(p, random_percent(&restart, 50));
         }
         bool everything =
@@ -501,10 +493,12 @@ static void add_restarts(const struct profile *profile, unsigned rules)
     add_run(profile, rules, MODEL_LBLC, true);
     add_run(profile, rules, MODEL_LBLCR, true);
     if (profile->schedulers == ALL_SCHEDULERS) {
-        add_run(profile, rules,
-                least_schedulers[rules % (sizeof(least_schedulers) /
-                                          sizeof(least_schedulers[0]))],
+        for (int i = 0; i < 3; i++) {
+            add_run(
+                profile, rules,
+                (enum model_scheduler)((rules * 3 + (unsigned)i) % MODEL_SCHEDULERS),
                 true);
+        }
     }
 }
 
