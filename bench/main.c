@@ -11,6 +11,7 @@
 #include "pauses.h"
 #include "programs.h"
 #include "schedule.h"
+#include "snapshot.h"
 
 enum { SIZES_MAX = 16, SLICE_SLOTS = 10000 };
 
@@ -91,6 +92,18 @@ static bool run_pauses(const struct subject *subject, const struct options *o)
     return true;
 }
 
+static bool run_snapshot(const struct subject *subject, const struct options *o)
+{
+    const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
+    bool good = true;
+
+    for (int i = 0; i < sizes->count; i++) {
+        good = bench_snapshot(sizes->values[i], o->format, i == 0) && good;
+        fflush(stdout);
+    }
+    return good;
+}
+
 static bool run_adversary(const struct subject *subject, const struct options *o)
 {
     const struct sizes *sizes = or_own(&o->destinations, &subject->destinations);
@@ -133,6 +146,12 @@ static const struct subject subjects[] = {
      {{10000000}, 1},
      {{0}, 0},
      "the longest single calls: growing, collecting, purging"},
+    {"snapshot",
+     run_snapshot,
+     POLICY_LBLC,
+     {{10000, 1000000}, 2},
+     {{0}, 0},
+     "save and load; bytes per destination"},
     {"adversary",
      run_adversary,
      POLICY_LBLC,

@@ -12,6 +12,7 @@
 #include "command.h"
 #include "crew.h"
 #include "decisions.h"
+#include "map_file.h"
 #include "output.h"
 #include "progress.h"
 #include "report.h"
@@ -28,6 +29,7 @@ struct replay_args {
     struct read_args read;
     const char *policies, *scenario, *pool_uri;
     const char *timeline, *decisions, *metrics, *html, *svg;
+    const char *save, *load;
     bool json, csv, per_server, timing, replace;
     int no_server;
     uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
@@ -70,6 +72,16 @@ static const struct option_spec options[] = {
      "When that many are remembered, a new one takes the place of one that was not "
      "asked "
      "for lately, as by the rules locus (default: it is not remembered, as with IPVS).",
+     0, 0, NULL},
+    {"save", 0, OPTION_STRING, AT(save), "FILE",
+     "What the policy, lblc or lblcr alone, has learnt in the end: which servers are "
+     "each destination's.",
+     0, 0, NULL},
+    {"load", 0, OPTION_STRING, AT(load), "FILE",
+     "Begins with what --save wrote, as if this trace followed that one at once: a "
+     "director that was restarted. Servers are known by their addresses; caches and "
+     "all "
+     "figures begin anew.",
      0, 0, NULL},
     {"no-server", 0, OPTION_CHOICE, AT(no_server), NULL,
      "When no server is available: refuse (default, as IPVS), bypass (counts as "
@@ -130,6 +142,7 @@ struct replay {
     struct policy policies[POLICIES_MAX];
     size_t policy_count;
     bool stdout_taken; /* by a FILE of '-': no table */
+    FILE *map;         /* of --load, until it is loaded */
     struct crew_member *members;
     struct timeline *timelines;
     struct decisions *decisions;
@@ -202,7 +215,7 @@ static int read_policies(struct replay *replay)
     }
 }
 
-enum { OUTPUTS = 5 };
+enum { OUTPUTS = 6 };
 
 /* Every output has a place of its own that can be written. A file on stdout takes the table's
  * place. */
@@ -210,7 +223,7 @@ static int check_outputs(struct replay *replay, char *const *traces, size_t coun
 {
     const struct replay_args *args = &replay->args;
     const char *const paths[OUTPUTS] = {args->timeline, args->decisions, args->metrics,
-                                        args->html, args->svg};
+                                        args->html,     args->svg,       args->save};
 
     for (size_t i = 0; i < OUTPUTS; i++) {
         if (paths[i] == NULL) {
@@ -309,6 +322,30 @@ static int set_slow_start(struct replay *replay)
     return EXIT_OK;
 }
 
+/* --save and --load are of one map. Whether that can be read is known before a long trace
+ * is. */
+static int open_map(struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+
+    if (args->save == NULL && args->load == NULL) {
+        return EXIT_OK;
+    }
+    const char *option = args->save != NULL ? "--save" : "--load";
+    if (replay->policy_count != 1 || !policy_has_map(&replay->policies[0])) {
+        return usage_error("replay",
+                           "%s: one policy with a map, --policy lblc or lblcr", option);
+    }
+    if (args->save != NULL && strcmp(args->save, "-") == 0) {
+        return usage_error("replay", "--save: a file, not '-'");
+    }
+    if (args->load != NULL) {
+        replay->map = map_file_open("replay", args->load);
+        return replay->map != NULL ? EXIT_OK : EXIT_RUNTIME;
+    }
+    return EXIT_OK;
+}
+
 static int change_rules(struct replay *replay)
 {
     const struct replay_args *args = &replay->args;
@@ -352,6 +389,9 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     }
     if (status == EXIT_OK) {
         status = read_policies(replay);
+    }
+    if (status == EXIT_OK) {
+        status = open_map(replay);
     }
     if (status == EXIT_OK) {
         status = try_policies(replay);
@@ -501,6 +541,11 @@ static int replay_trace(struct replay *replay)
     }
     for (size_t i = 0; status == EXIT_OK && i < count; i++) {
         status = make_engine(replay, i);
+    }
+    if (status == EXIT_OK && replay->map != NULL) {
+        status = map_file_load("replay", replay->args.load, replay->map,
+                               replay->members[0].engine);
+        replay->map = NULL;
     }
     return status == EXIT_OK ? run_engines(replay) : status;
 }
@@ -776,6 +821,9 @@ static int write_all(struct replay *replay)
     if (status == EXIT_OK) {
         status = write_decisions(replay);
     }
+    if (status == EXIT_OK && args->save != NULL) {
+        status = map_file_save("replay", args->save, replay->members[0].engine);
+    }
     if (args->timing) {
         print_timing(replay);
     }
@@ -805,6 +853,9 @@ static void replay_free(struct replay *replay)
         if (replay->decisions != NULL) {
             decisions_fini(&replay->decisions[i]);
         }
+    }
+    if (replay->map != NULL) {
+        fclose(replay->map);
     }
     free(replay->report.policies);
     free(replay->members);
@@ -907,6 +958,9 @@ const struct command cmd_replay = {
         "# the servers that are running, and what a 10 GiB cache on each would do\n"
         "ipvsadm -S -n > pool.rules\n"
         "locus replay --pool pool.rules --cache 10GiB access.log\n"
+        "# the second day, with what was learnt on the first\n"
+        "locus replay --servers 4 --policy lblcr --save day1.map day1.log\n"
+        "locus replay --servers 4 --policy lblcr --load day1.map day2.log\n"
         "# for a program\n"
         "locus replay --servers 10.0.0.1:80*40,10.0.0.2:80*20 --json conn.log.gz",
     .run = run,

@@ -772,6 +772,22 @@ int engine_create(const struct engine_config *config, struct engine **out)
     return LOCUS_OK;
 }
 
+int engine_load(struct engine *engine, locus_read_fn *read, void *arg,
+                struct locus_snapshot_report *report)
+{
+    static const struct locus_snapshot_options options = {.now_ns = 0};
+    int status = locus_snapshot_load(engine->svc, &options, read, arg, report);
+
+    engine->tick_ns = locus_tick_due(engine->svc);
+    find_due(engine);
+    return status;
+}
+
+int engine_save(struct engine *engine, locus_write_fn *write, void *arg)
+{
+    return locus_snapshot_save(engine->svc, engine->recorder.now_ns, write, arg);
+}
+
 void engine_destroy(struct engine *engine)
 {
     if (engine == NULL) {

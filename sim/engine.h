@@ -65,6 +65,13 @@ void engine_destroy(struct engine *engine);
 int engine_run(struct engine *engine, const struct arrival_batch *batch);
 int engine_finish(struct engine *engine);
 
+/* Between create and run: the map of a snapshot, as of the beginning of the trace; of servers
+ * that are in service then. What is open and cached is not part of it. */
+int engine_load(struct engine *engine, locus_read_fn *read, void *arg,
+                struct locus_snapshot_report *report);
+/* After finish. */
+int engine_save(struct engine *engine, locus_write_fn *write, void *arg);
+
 const struct recorder *engine_recorder(const struct engine *engine);
 
 #endif

@@ -137,16 +137,40 @@ bool locus_keyqueue_peek(const struct keyqueue *queue, uint32_t ahead,
     return true;
 }
 
-struct keyqueue_item locus_keyqueue_pop(struct keyqueue *queue)
+static struct keyqueue_item item_at(const struct keyqueue *queue,
+                                    const struct keyqueue_chunk *chunk, uint32_t index)
 {
-    const unsigned char *at = queue->head->items + queue->first++ * item_size(queue);
+    const unsigned char *at = chunk->items + index * item_size(queue);
     struct keyqueue_item item = {.key = {.words = {0, 0}}};
 
     memcpy(&item.tick, at, sizeof(item.tick));
     memcpy(&item.key, at + sizeof(item.tick), key_size(queue));
+    return item;
+}
+
+struct keyqueue_item locus_keyqueue_pop(struct keyqueue *queue)
+{
+    struct keyqueue_item item = item_at(queue, queue->head, queue->first++);
+
     queue->length--;
     if (queue->first == CHUNK_ITEMS || queue->length == 0) {
         drop_head(queue);
     }
     return item;
+}
+
+bool locus_keyqueue_next(const struct keyqueue *queue, struct keyqueue_place *place,
+                         struct keyqueue_item *item)
+{
+    if (!place->begun) {
+        *place = (struct keyqueue_place){queue->head, queue->first, true};
+    } else if (place->at == CHUNK_ITEMS) {
+        *place = (struct keyqueue_place){place->chunk->next, 0, true};
+    }
+    if (place->chunk == NULL ||
+        (place->chunk == queue->tail && place->at == queue->end)) {
+        return false;
+    }
+    *item = item_at(queue, place->chunk, place->at++);
+    return true;
 }

@@ -39,6 +39,15 @@ bool locus_keyqueue_reserve(struct keyqueue *queue);
 void locus_keyqueue_push(struct keyqueue *queue, const struct keyqueue_item *item);
 /* The oldest; the queue must not be empty. One push may follow without memory. */
 struct keyqueue_item locus_keyqueue_pop(struct keyqueue *queue);
+/* The items from the oldest on, from a zeroed place; false at the end. The queue must not
+ * change in between. */
+struct keyqueue_place {
+    const struct keyqueue_chunk *chunk;
+    uint32_t at;
+    bool begun;
+};
+bool locus_keyqueue_next(const struct keyqueue *queue, struct keyqueue_place *place,
+                         struct keyqueue_item *item);
 /* The key that so many pops later comes, where that is cheap to say. */
 bool locus_keyqueue_peek(const struct keyqueue *queue, uint32_t ahead,
                          union locus_key *key);

@@ -7,14 +7,29 @@ enum {
     FETCHED_AHEAD = 8,    /* keys of a round, which misses the cache */
 };
 
-void locus_locality_init(struct locus_service *svc)
+static void make_map(struct locus_service *svc, struct locality *loc)
 {
-    struct locality *loc = svc->state;
-
     locus_destmap_init(&loc->map, svc->wide, svc->map_load_percent, svc->seed,
                        &svc->allocator);
     locus_keyqueue_init(&loc->queue, svc->wide, &svc->allocator);
     locus_destmap_reserve(&loc->map, svc->expected_entries);
+}
+
+static void drop_map(struct locus_service *svc, struct locality *loc)
+{
+    locus_destmap_fini(&loc->map);
+    locus_keyqueue_fini(&loc->queue);
+    /* Only the map referred to servers. */
+    for (uint32_t i = 0; i < svc->slots; i++) {
+        svc->servers[i].refs = 0;
+    }
+}
+
+void locus_locality_init(struct locus_service *svc)
+{
+    struct locality *loc = svc->state;
+
+    make_map(svc, loc);
     loc->counter = 1;
     svc->locality = loc;
     locus_timer_arm(svc, &loc->gc, svc->rules.gc_interval_ns);
@@ -22,15 +37,15 @@ void locus_locality_init(struct locus_service *svc)
 
 void locus_locality_fini(struct locus_service *svc)
 {
-    struct locality *loc = svc->state;
-
-    locus_destmap_fini(&loc->map);
-    locus_keyqueue_fini(&loc->queue);
+    drop_map(svc, svc->state);
     svc->locality = NULL;
-    /* Only the map referred to servers. */
-    for (uint32_t i = 0; i < svc->slots; i++) {
-        svc->servers[i].refs = 0;
-    }
+}
+
+void locus_locality_clear(struct locus_service *svc)
+{
+    drop_map(svc, svc->locality);
+    make_map(svc, svc->locality);
+    svc->locality->entries = 0;
 }
 
 void locus_locality_server_event(struct locus_service *svc, uint32_t server,
@@ -272,22 +287,37 @@ static void evict(struct locus_service *svc)
     }
 }
 
-static bool insert(struct locus_service *svc, const union locus_key *key, uint64_t hash,
-                   uint32_t server)
+/* queued: the tick that the queue keeps with it */
+static struct dest *insert(struct locus_service *svc, const union locus_key *key,
+                           uint64_t hash, uint32_t server, uint32_t lastuse,
+                           uint32_t queued)
 {
     struct locality *loc = svc->locality;
-    const struct keyqueue_item item = {.key = *key, .tick = tick32(svc)};
+    const struct keyqueue_item item = {.key = *key, .tick = queued};
 
     if (svc->rules.evict && !locus_keyqueue_reserve(&loc->queue)) {
-        return false;
+        return NULL;
     }
-    if (locus_destmap_insert(&loc->map, key, hash, server + 1, item.tick) == NULL) {
-        return false;
+    struct dest *dest = locus_destmap_insert(&loc->map, key, hash, server + 1, lastuse);
+    if (dest == NULL) {
+        return NULL;
     }
     if (svc->rules.evict) {
         locus_keyqueue_push(&loc->queue, &item);
     }
-    return true;
+    server_ref(svc, server);
+    loc->entries++;
+    return dest;
+}
+
+struct dest *locus_locality_restore(struct locus_service *svc,
+                                    const union locus_key *key, uint32_t server,
+                                    uint32_t lastuse, bool used)
+{
+    uint64_t hash = destmap_hash(&svc->locality->map, key);
+
+    /* Any tick but lastuse says that it was used. */
+    return insert(svc, key, hash, server, lastuse, lastuse - used);
 }
 
 void locus_locality_add(struct locus_service *svc, const struct looked_up *what,
@@ -299,12 +329,10 @@ void locus_locality_add(struct locus_service *svc, const struct looked_up *what,
         evict(svc);
     }
     if (loc->entries >= svc->rules.max_entries ||
-        !insert(svc, what->key, what->hash, server)) {
+        !insert(svc, what->key, what->hash, server, tick32(svc), tick32(svc))) {
         not_remembered(svc, pick);
         return;
     }
-    server_ref(svc, server);
-    loc->entries++;
     svc->stats.added++;
     pick->why |= LOCUS_WHY_NEW;
 }

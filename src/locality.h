@@ -118,6 +118,13 @@ static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest
  * pick->why and the counters. */
 void locus_locality_add(struct locus_service *svc, const struct looked_up *what,
                         uint32_t server, struct locus_pick *pick);
+/* Remembers a destination of a snapshot, that must not be there, with one server; used:
+ * looked up since the queue took it in. NULL: no memory. */
+struct dest *locus_locality_restore(struct locus_service *svc,
+                                    const union locus_key *key, uint32_t server,
+                                    uint32_t lastuse, bool used);
+/* Forgets all destinations. No job may be in hand. */
+void locus_locality_clear(struct locus_service *svc);
 /* Forgets a destination and lets go of its servers. With rules->evict it must be
  * out of the queue. */
 void locus_locality_forget(struct locus_service *svc, struct dest *dest);

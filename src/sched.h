@@ -17,6 +17,11 @@ struct load_rule {
 
 enum server_event { SERVER_ADDED, SERVER_UPDATED, SERVER_REMOVED };
 
+struct turn {
+    uint32_t server;
+    int64_t number;
+};
+
 struct looked_up;
 
 struct sched_ops {
@@ -45,6 +50,10 @@ struct sched_ops {
     uint32_t (*place)(struct locus_service *svc, const struct looked_up *what,
                       struct locus_pick *pick);
     void (*describe)(const struct locus_service *svc, locus_value_fn *visit, void *arg);
+    /* Whose turn it is, where there are turns: for snapshots. The server is one in service or
+     * LOCUS_NO_SERVER; any number may come back. */
+    struct turn (*turn)(const struct locus_service *svc);
+    void (*set_turn)(struct locus_service *svc, struct turn turn);
 };
 
 extern const struct sched_ops locus_sched_rr, locus_sched_wrr, locus_sched_lc,

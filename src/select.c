@@ -232,6 +232,10 @@ void locus_select_reset(struct locus_service *svc)
     /* cost <= base + most * (2^31 - 1). */
     uint64_t cost_max = rule->base + most * INT32_MAX;
     svc->narrow = share_divisor_max(svc) <= UINT64_MAX / cost_max;
+    for (uint32_t i = 0; !svc->indexed && svc->slots > SELECT_SCAN && i < svc->slots;
+         i++) {
+        svc->servers[i].watched_from = 0;
+    }
     svc->indexed = svc->slots > SELECT_SCAN;
     for (uint32_t i = 0; svc->indexed && i < svc->slots; i += SELECT_FAN) {
         select_changed(svc, i);

@@ -419,6 +419,24 @@ static void leave_trash(struct locus_service *svc, uint32_t slot)
     }
 }
 
+static void enter_service(struct locus_service *svc, uint32_t slot,
+                          const struct locus_server_config *config)
+{
+    struct server *s = &svc->servers[slot];
+
+    s->state = SERVER_IN_SERVICE;
+    s->load.rank = svc->rules.tie_break == LOCUS_TIE_NEWEST
+                       ? svc->next_rank
+                       : UINT64_MAX - svc->next_rank;
+    svc->next_rank++;
+    list_push(svc, &svc->list, slot);
+    if (!svc->indexed && svc->slots > SELECT_SCAN) {
+        locus_select_reset(svc);
+    }
+    configure(svc, slot, config);
+    notify(svc, slot, SERVER_ADDED);
+}
+
 int locus_server_add(struct locus_service *svc,
                      const struct locus_server_config *config, uint64_t now_ns,
                      uint32_t *out)
@@ -450,19 +468,7 @@ int locus_server_add(struct locus_service *svc,
     clock_set(svc, now_ns);
     identity->tag = config->tag;
     identity->last_weight = config->weight;
-    struct server *s = &svc->servers[slot];
-    s->state = SERVER_IN_SERVICE;
-    s->load.rank = svc->rules.tie_break == LOCUS_TIE_NEWEST
-                       ? svc->next_rank
-                       : UINT64_MAX - svc->next_rank;
-    svc->next_rank++;
-    list_push(svc, &svc->list, slot);
-    if (!svc->indexed && svc->slots > SELECT_SCAN) {
-        locus_select_reset(svc);
-        locus_servers_refresh(svc);
-    }
-    configure(svc, slot, config);
-    notify(svc, slot, SERVER_ADDED);
+    enter_service(svc, slot, config);
     *out = slot;
     return LOCUS_OK;
 }
@@ -514,7 +520,7 @@ int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now
     if (svc->trash.count == 0) {
         locus_timer_arm(svc, &svc->trash_timer, svc->rules.trash_ns);
     }
-    identity->idle_since = 0;
+    identity->idle = false;
     list_push(svc, &svc->trash, server);
     if (svc->rules.purge_removed) {
         forget_address(svc, identity);
@@ -534,8 +540,9 @@ static void look_at_trash(struct locus_service *svc, uint32_t slot)
     if (server_total(s) > 0 || s->refs > 0) {
         return;
     }
-    if (identity->idle_since == 0) {
-        identity->idle_since = svc->trash_now > 0 ? svc->trash_now : 1;
+    if (!identity->idle) {
+        identity->idle = true;
+        identity->idle_since = svc->trash_now;
     } else if (svc->trash_now - identity->idle_since >= idle_ticks) {
         free_server(svc, slot);
     }
@@ -558,6 +565,88 @@ size_t locus_trash_run(struct locus_service *svc, size_t budget)
         }
     }
     return looked;
+}
+
+/* ---- servers of a snapshot ---- */
+
+/* Rules that purge know nobody in the trash by his address. */
+static bool keeps_address(const struct locus_service *svc, bool in_trash)
+{
+    return !in_trash || !svc->rules.purge_removed;
+}
+
+int locus_server_prepare(struct locus_service *svc,
+                         const struct locus_server_config *config, bool in_trash,
+                         uint32_t *out)
+{
+    bool named = keeps_address(svc, in_trash);
+
+    if (check_numbers(svc, config) != LOCUS_OK) {
+        return LOCUS_ERANGE;
+    }
+    if (named && find_identity(svc, &config->address) != NULL) {
+        return LOCUS_EEXIST;
+    }
+    int status = make_server(svc, config, out);
+    if (status == LOCUS_OK && !named) {
+        forget_address(svc, svc->identities[*out]);
+    }
+    return status;
+}
+
+void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash)
+{
+    struct identity *identity = svc->identities[slot];
+
+    if (keeps_address(svc, in_trash)) {
+        forget_address(svc, identity);
+    }
+    release(&svc->allocator, identity, sizeof(*identity));
+    give_slot(svc, slot);
+}
+
+void locus_server_enter(struct locus_service *svc, uint32_t slot,
+                        const struct locus_server_config *config,
+                        const struct server_past *past)
+{
+    struct identity *identity = svc->identities[slot];
+
+    identity->tag = config->tag;
+    identity->last_weight = past->last_weight;
+    if (!past->in_trash) {
+        enter_service(svc, slot, config);
+        return;
+    }
+    svc->servers[slot].state = SERVER_IN_TRASH;
+    identity->idle = past->idle;
+    identity->idle_since = past->idle_since;
+    configure(svc, slot, config);
+    locus_slowstart_removed(svc, slot);
+    list_push(svc, &svc->trash, slot);
+}
+
+void locus_server_recall_weight(struct locus_service *svc, uint32_t slot,
+                                uint32_t last_weight)
+{
+    if (svc->servers[slot].weight == 0) {
+        svc->identities[slot]->last_weight = last_weight;
+        notify(svc, slot, SERVER_UPDATED);
+    }
+}
+
+void locus_server_set_counts(struct locus_service *svc, uint32_t slot, uint32_t active,
+                             uint32_t inactive, bool overloaded)
+{
+    struct server *s = &svc->servers[slot];
+
+    /* Out of the count of servers under half, which goes by the counters as they were. */
+    svc->under_half -= s->spill_load < s->half;
+    s->half = 0;
+    s->conns[LOCUS_ACTIVE] = active;
+    s->conns[LOCUS_INACTIVE] = inactive;
+    s->spill_load = active + (svc->rules.spill_counts_total ? inactive : 0);
+    s->overloaded = overloaded;
+    locus_server_refresh(svc, slot);
 }
 
 /* ---- connections ---- */

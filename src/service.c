@@ -211,7 +211,8 @@ static int check_config(const struct locus_service_config *config,
 static void configure(struct locus_service *svc,
                       const struct locus_service_config *config)
 {
-    svc->wide = config->family == LOCUS_IPV6 || config->family == LOCUS_NAME;
+    svc->family = config->family != 0 ? config->family : LOCUS_IPV4;
+    svc->wide = svc->family != LOCUS_IPV4;
     svc->seed = svc->rng = config->seed;
     svc->tick_ns = config->tick_ns != 0 ? config->tick_ns : TICK_NS_DEFAULT;
     locus_set_tick(svc, config->now_ns);
@@ -576,17 +577,22 @@ void locus_scheduler_describe(const struct locus_service *svc, locus_value_fn *v
     }
 }
 
+/* 0: before the clock began, as a snapshot may say. */
+static uint64_t moment_ns(const struct locus_service *svc, uint32_t tick)
+{
+    uint64_t age = (uint64_t)tick_age(svc, tick);
+
+    return age < svc->tick ? (svc->tick - age) * svc->tick_ns : 0;
+}
+
 static struct locus_destination destination_of(const struct locus_service *svc,
                                                const struct dest *dest,
                                                uint32_t servers)
 {
-    uint64_t used = svc->tick - (uint64_t)tick_age(svc, dest->lastuse);
-    uint64_t changed = svc->tick - (uint64_t)tick_age(svc, dest->lastmod);
-
     return (struct locus_destination){
         .key = locus_dest_key(&svc->locality->map, dest),
-        .lastuse_ns = used * svc->tick_ns,
-        .lastmod_ns = changed * svc->tick_ns,
+        .lastuse_ns = moment_ns(svc, dest->lastuse),
+        .lastmod_ns = moment_ns(svc, dest->lastmod),
         .servers = servers,
     };
 }

@@ -87,7 +87,8 @@ struct identity {
     uint32_t last_weight;
     uint32_t upper, lower; /* thresholds as configured; upper 0: none */
     uint32_t capacity;     /* as configured; 0: the weight */
-    uint64_t idle_since; /* tick at which the trash found it unreferenced; 0: not yet */
+    bool idle;             /* the trash has found it unreferenced ... */
+    uint64_t idle_since;   /* ... at this tick */
     struct ramp ramp;
 };
 
@@ -118,6 +119,7 @@ struct locality;
 struct locus_service {
     struct locus_allocator allocator;
     struct locus_rules rules;
+    enum locus_family family;
     bool wide; /* keys of 128 bits */
     uint64_t seed;
     uint64_t rng; /* twos' and p2c's dice */
@@ -232,5 +234,31 @@ NOINLINE int locus_server_unbound(struct locus_service *svc, struct server *s);
  * whether that was all. */
 size_t locus_trash_run(struct locus_service *svc, size_t budget);
 void locus_servers_fini(struct locus_service *svc);
+
+/* ---- servers of a snapshot ---- */
+
+/* What a server has besides its configuration. */
+struct server_past {
+    bool in_trash;
+    uint32_t last_weight;
+    bool idle; /* see struct identity */
+    uint64_t idle_since;
+};
+/* A slot for a server that the service does not have. Nobody sees it until it is entered.
+ * ERANGE: its numbers; EEXIST: its address is taken; ENOMEM. */
+int locus_server_prepare(struct locus_service *svc,
+                         const struct locus_server_config *config, bool in_trash,
+                         uint32_t *out);
+void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash);
+/* Puts a prepared server at the head of the list or of the trash. Arms no timer. */
+void locus_server_enter(struct locus_service *svc, uint32_t slot,
+                        const struct locus_server_config *config,
+                        const struct server_past *past);
+/* Tells a quiesced server that was added as one which weight it had before. */
+void locus_server_recall_weight(struct locus_service *svc, uint32_t slot,
+                                uint32_t last_weight);
+/* Sets its connection counts; the flag only matters to rules that keep one. */
+void locus_server_set_counts(struct locus_service *svc, uint32_t slot, uint32_t active,
+                             uint32_t inactive, bool overloaded);
 
 #endif

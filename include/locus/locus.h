@@ -543,11 +543,85 @@ LOCUS_API bool locus_tick(struct locus_service *svc, uint64_t now_ns, size_t bud
  * LOCUS_NEVER when there is nothing. A kernel's timers fire at this very time. */
 LOCUS_API uint64_t locus_tick_due(const struct locus_service *svc);
 
+/* ---- snapshots ------------------------------------------------------------------- */
+
+/*
+ * What a restarted director needs to go on where it was: its destinations and their servers,
+ * what the collector counts, the servers in service and in the trash with their connection
+ * counts, whose turn it is. Rules, expiration, seed and tick_ns are configuration, which the
+ * caller gives again; where they are the same, all later decisions are those of the
+ * service that was saved. But for three things: mh with more servers than its 4,093 slots;
+ * p2c, whose dice fall on handles, which are given anew; and slow starts under way, which are
+ * over: servers that come with a snapshot have their whole weight.
+ *
+ * Times are saved as ages, so that the clock may start anywhere (with rules->timer_wheel
+ * later periodic work is due as in the saved service only if the clock goes on, too).
+ */
+
+/* Takes all size bytes. Anything but LOCUS_OK ends the save, which then returns it. */
+typedef int locus_write_fn(void *arg, const void *bytes, size_t size);
+/* Gives all size bytes: exactly those of a snapshot are asked for, none beyond its end. Anything
+ * but LOCUS_OK (say LOCUS_EFORMAT at the end of a file, LOCUS_EIO) ends the load, which
+ * then returns it. */
+typedef int locus_read_fn(void *arg, void *bytes, size_t size);
+
+/*
+ * Does what is due by now, as locus_tick() without a bound, and writes the service in pieces
+ * of 4 KiB at most. An IPv4 destination of one server takes 16 bytes, another 28, each
+ * server more of a set 4. The same service and seed give the same bytes. ENOMEM (it takes
+ * 4 bytes per server and some 130 KB), or what write returned.
+ */
+LOCUS_API int locus_snapshot_save(struct locus_service *svc, uint64_t now_ns,
+                                  locus_write_fn *write, void *arg) LOCUS_NODISCARD;
+
+/* Zero-initialise. */
+struct locus_snapshot_options {
+    uint64_t now_ns;
+    /* How long the director was away. All ages grow by it; destinations idle for the
+     * expiration by now are left out. 0: nothing is left out that the collector left. */
+    uint64_t away_ns;
+    /* Servers that the service does not have are added, as they were saved, to service or
+     * trash. false: it has the servers that it is to have, and what the map says of others
+     * is left out. */
+    bool add_servers;
+    /* The connections go on, as where a successor takes over: counts and overload flags are
+     * set as saved. false: they are gone, and servers keep the counts they have. */
+    bool connections;
+};
+
+struct locus_snapshot_report {
+    uint32_t servers;         /* of the snapshot that the service has now */
+    uint32_t unknown_servers; /* ... that it does not have */
+    uint32_t loaded;          /* destinations in the map now */
+    uint32_t thinned;         /* ... of them, that lack an unknown server */
+    uint32_t skipped;         /* destinations left out: all their servers are unknown */
+    uint32_t expired;         /* ... since they have expired while away */
+    uint32_t beyond_bound;    /* ... since max_entries is smaller now: the first ones */
+};
+
+/*
+ * Loads a snapshot into a service of the same family and scheduler that has no destinations,
+ * no trash and, with options->connections, no connections. Servers are matched by address;
+ * those that the service has keep their configuration and their place in the list, others
+ * are added before them. Counters of locus_service_stats are not part of it.
+ *
+ * Any bytes may come: they are checked before they are believed, and memory grows with what
+ * was read only. The checksums find damage; whoever forges a snapshot decides what is in
+ * it, within the ranges. All or nothing: on failure the service is as it was, report untouched
+ * (NULL: not wanted). EFORMAT: not a snapshot, or damaged; ENOTSUP: of a later version;
+ * EINVAL: of another family or scheduler; EBUSY: the service is not as above; ERANGE:
+ * numbers of a server that the rules refuse; ENOMEM; or what read returned.
+ */
+LOCUS_API int locus_snapshot_load(struct locus_service *svc,
+                                  const struct locus_snapshot_options *options,
+                                  locus_read_fn *read, void *arg,
+                                  struct locus_snapshot_report *report) LOCUS_NODISCARD;
+
 /* ---- introspection --------------------------------------------------------------- */
 
 struct locus_destination {
     union locus_key key;
-    uint64_t lastuse_ns; /* a multiple of tick_ns */
+    uint64_t lastuse_ns; /* a multiple of tick_ns; 0: before the clock began */
     uint64_t lastmod_ns; /* lblcr; for lblc when the server was given */
     uint32_t servers;    /* members of its set; 1 for lblc */
 };

@@ -71,6 +71,20 @@ static void describe(const struct locus_service *svc, locus_value_fn *visit, voi
     visit(arg, "last", LOCUS_VALUE_SERVER, st->last);
 }
 
+static struct turn turn(const struct locus_service *svc)
+{
+    const struct state *st = svc->state;
+
+    return (struct turn){st->last, 0};
+}
+
+static void set_turn(struct locus_service *svc, struct turn next)
+{
+    struct state *st = svc->state;
+
+    st->last = next.server;
+}
+
 const struct sched_ops locus_sched_rr = {
     .name = "rr",
     .about = "round robin",
@@ -79,4 +93,6 @@ const struct sched_ops locus_sched_rr = {
     .server_event = server_event,
     .schedule = schedule,
     .describe = describe,
+    .turn = turn,
+    .set_turn = set_turn,
 };

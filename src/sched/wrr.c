@@ -153,6 +153,21 @@ static void describe(const struct locus_service *svc, locus_value_fn *visit, voi
     visit(arg, "di", LOCUS_VALUE_NUMBER, (uint64_t)st->di);
 }
 
+static struct turn turn(const struct locus_service *svc)
+{
+    const struct state *st = svc->state;
+
+    return (struct turn){st->cl, st->cw};
+}
+
+static void set_turn(struct locus_service *svc, struct turn next)
+{
+    struct state *st = svc->state;
+
+    st->cl = next.server;
+    st->cw = next.number < 0 || next.number > st->mw ? st->mw : next.number;
+}
+
 const struct sched_ops locus_sched_wrr = {
     .name = "wrr",
     .about = "weighted round robin, interleaved",
@@ -161,4 +176,6 @@ const struct sched_ops locus_sched_wrr = {
     .server_event = server_event,
     .schedule = schedule,
     .describe = describe,
+    .turn = turn,
+    .set_turn = set_turn,
 };

@@ -3,7 +3,8 @@
  * Library and reference model in lockstep over random events. A run is a profile (what the
  * stream is like), a rule set and a scheduler; its events follow from the seed and the
  * run's number alone. What an event touched is compared at once, everything every so
- * often. A difference is reported with the shortest prefix of the run that shows it.
+ * often. A difference is reported with the shortest prefix of the run that shows it. In some
+ * runs the library is saved and loaded now and then, of which the model knows nothing.
  *
  *     LOCUS_SEED=n    other events in every run
  *     LOCUS_STEPS=n   n events per run, for soaking
@@ -315,11 +316,12 @@ struct run {
     const struct profile *profile;
     unsigned rules; /* RULE_SETS - 1: a mixture */
     enum model_scheduler scheduler;
+    bool restarts;
     uint64_t seed;
 };
 
 static struct run
-    runs[sizeof(profiles) / sizeof(profiles[0]) * RULE_SETS * MODEL_SCHEDULERS];
+    runs[2 * sizeof(profiles) / sizeof(profiles[0]) * RULE_SETS * MODEL_SCHEDULERS];
 static int run_count;
 static uint64_t base_seed = 1;
 static uint32_t steps_wanted;
@@ -328,8 +330,8 @@ static uint32_t steps_wanted;
 
 static const char *rules_name(unsigned rules)
 {
-    static const char *const names[RULE_SETS] = {"kernel", "kernel-classic", "article",
-                                                 "a mixture"};
+    static const char *const names[RULE_SETS + 1] = {"kernel", "kernel-classic",
+                                                     "article", "a mixture", "locus"};
     return names[rules];
 }
 
@@ -466,6 +468,7 @@ static struct outcome follow(const struct run *run, uint32_t steps, uint32_t eac
 {
     struct outcome outcome = {.agreed = true};
     uint64_t random = run->seed;
+    uint64_t restart = run->seed;
     uint32_t hz = 0;
     struct pair *p = begin(run, &random, &hz);
     if (!p) {
@@ -478,6 +481,9 @@ static struct outcome follow(const struct run *run, uint32_t steps, uint32_t eac
         struct op op = stream_op(&random, run->profile, run->scheduler, hz);
         outcome.last[outcome.events++ % LAST_EVENTS] = op;
         good = pair_apply(p, &op);
+        if (good && run->restarts && random_below(&restart, 200) == 0) {
+            good = pair_restart(p, random_percent(&restart, 50));
+        }
         bool everything =
             i >= each_from || i % run->profile->check_every == 0 || i + 1 == steps;
         if (good && everything) {
@@ -497,11 +503,12 @@ static void report(const struct run *run, uint32_t steps, struct outcome outcome
     if (!shortest.agreed) {
         outcome = shortest;
     }
-    fprintf(
-        stderr,
-        "LOCUS_SEED=%" PRIu64 " LOCUS_RUN=%d LOCUS_STEPS=%" PRIu32 ": %s, %s, %s: %s\n",
-        base_seed, (int)(run - runs), outcome.events, run->profile->name,
-        rules_name(run->rules), model_scheduler_name(run->scheduler), outcome.error);
+    fprintf(stderr,
+            "LOCUS_SEED=%" PRIu64 " LOCUS_RUN=%d LOCUS_STEPS=%" PRIu32
+            ": %s, %s, %s%s: %s\n",
+            base_seed, (int)(run - runs), outcome.events, run->profile->name,
+            rules_name(run->rules), model_scheduler_name(run->scheduler),
+            run->restarts ? ", with restarts" : "", outcome.error);
     uint32_t from = outcome.events > LAST_EVENTS ? outcome.events - LAST_EVENTS : 0;
     for (uint32_t i = from; i < outcome.events; i++) {
         fprintf(stderr, "%8" PRIu32 "  ", i + 1);
@@ -525,10 +532,10 @@ START_TEST(library_and_model_agree)
 END_TEST
 
 static void add_run(const struct profile *profile, unsigned rules,
-                    enum model_scheduler scheduler)
+                    enum model_scheduler scheduler, bool restarts)
 {
     struct run *run = &runs[run_count];
-    *run = (struct run){profile, rules, scheduler, 0};
+    *run = (struct run){profile, rules, scheduler, restarts, 0};
     run->seed =
         base_seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)run_count * 7919 + 1;
     run_count++;
@@ -537,21 +544,39 @@ static void add_run(const struct profile *profile, unsigned rules,
 static void add_runs(const struct profile *profile, unsigned rules)
 {
     if (profile->schedulers == MAP_SCHEDULERS) {
-        add_run(profile, rules, MODEL_LBLC);
-        add_run(profile, rules, MODEL_LBLCR);
+        add_run(profile, rules, MODEL_LBLC, false);
+        add_run(profile, rules, MODEL_LBLCR, false);
     } else if (profile->schedulers == SHARE_SCHEDULERS) {
         for (size_t i = 0; i < sizeof(share_schedulers) / sizeof(share_schedulers[0]);
              i++) {
-            add_run(profile, rules, share_schedulers[i]);
+            add_run(profile, rules, share_schedulers[i], false);
         }
     } else if (profile->schedulers == LEAST_SCHEDULERS) {
         for (size_t i = 0; i < sizeof(least_schedulers) / sizeof(least_schedulers[0]);
              i++) {
-            add_run(profile, rules, least_schedulers[i]);
+            add_run(profile, rules, least_schedulers[i], false);
         }
     } else {
         for (int i = 0; i < MODEL_SCHEDULERS; i++) {
-            add_run(profile, rules, (enum model_scheduler)i);
+            add_run(profile, rules, (enum model_scheduler)i, false);
+        }
+    }
+}
+
+/* But slow starts end with a restart. */
+static void add_restarts(const struct profile *profile, unsigned rules)
+{
+    if (profile->schedulers == SHARE_SCHEDULERS) {
+        return;
+    }
+    add_run(profile, rules, MODEL_LBLC, true);
+    add_run(profile, rules, MODEL_LBLCR, true);
+    if (profile->schedulers == ALL_SCHEDULERS) {
+        for (int i = 0; i < 3; i++) {
+            add_run(
+                profile, rules,
+                (enum model_scheduler)((rules * 3 + (unsigned)i) % MODEL_SCHEDULERS),
+                true);
         }
     }
 }
@@ -570,6 +595,11 @@ int main(void)
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
         for (unsigned rules = 0; rules < RULE_SETS; rules++) {
             add_runs(&profiles[i], rules);
+        }
+    }
+    for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
+        for (unsigned rules = 0; rules <= RULE_SETS; rules++) {
+            add_restarts(&profiles[i], rules);
         }
     }
     int first = (int)from_environment("LOCUS_RUN", 0);

@@ -219,6 +219,8 @@ struct pair *pair_create(const struct pair_config *config)
     memset(p, 0, sizeof(*p));
     p->config = *config;
     struct locus_service_config *service = &p->config.service;
+    p->rules = *service->rules;
+    service->rules = &p->rules;
     service->family = service->family ? service->family : LOCUS_IPV4;
     service->tick_ns = service->tick_ns ? service->tick_ns : 1000000;
     p->hooks = testalloc_hooks(&p->memory);
@@ -1014,6 +1016,139 @@ static bool apply(struct pair *p, const struct op *op)
 bool pair_apply(struct pair *p, const struct op *op)
 {
     return !p->failed && apply(p, op) && compare_stats(p) && compare_due(p);
+}
+
+/* ---- restarts -------------------------------------------------------------------- */
+
+static int keep_bytes(void *arg, const void *bytes, size_t size)
+{
+    return fwrite(bytes, 1, size, arg) == size ? LOCUS_OK : LOCUS_EIO;
+}
+
+static int give_bytes(void *arg, void *bytes, size_t size)
+{
+    return fread(bytes, 1, size, arg) == size ? LOCUS_OK : LOCUS_EIO;
+}
+
+struct saved {
+    char *bytes;
+    size_t size;
+};
+
+static bool save(struct pair *p, struct saved *saved)
+{
+    FILE *out = open_memstream(&saved->bytes, &saved->size);
+    int status = locus_snapshot_save(p->svc, p->now_ns, keep_bytes, out);
+    fclose(out);
+    return same(p, "status of a save", (uint64_t)status, LOCUS_OK);
+}
+
+/* The service as its configuration makes it; its servers oldest first. */
+static struct locus_service *configured_alike(struct pair *p, bool with_servers)
+{
+    struct locus_service_config config = p->config.service;
+    struct locus_service *svc = NULL;
+    config.scheduler = locus_service_scheduler(p->svc, &config.scheduler_flags);
+    config.now_ns = p->now_ns;
+    if (locus_service_create(&config, &svc) != LOCUS_OK) {
+        fail(p, "no service to load into");
+        return NULL;
+    }
+    locus_service_set_expiration(svc,
+                                 p->m->expiration * (int64_t)p->config.service.tick_ns);
+    locus_service_set_timer_wheel(svc, p->m->rules.timer_wheel);
+    same(p, "status of set_load_bound again",
+         (uint64_t)locus_service_set_load_bound(
+             svc, (uint32_t)p->m->rules.load_bound_percent),
+         LOCUS_OK);
+    for (size_t i = with_servers ? p->m->listed : 0; i-- > 0;) {
+        struct locus_server_info info;
+        uint32_t handle;
+        if (locus_server_get(p->svc, p->handles[p->m->list[i]], &info) != LOCUS_OK) {
+            fail(p, "a server of the list is unknown");
+            break;
+        }
+        struct locus_server_config server = {
+            .address = info.address,
+            .weight = info.weight,
+            .upper_threshold = info.upper_threshold,
+            .lower_threshold = info.lower_threshold,
+            .capacity = info.capacity,
+            .tag = info.tag,
+        };
+        same(p, "status of an add again",
+             (uint64_t)locus_server_add(svc, &server, p->now_ns, &handle), LOCUS_OK);
+    }
+    return svc;
+}
+
+static bool load(struct pair *p, struct locus_service *svc, const struct saved *saved)
+{
+    struct locus_snapshot_options options = {
+        .now_ns = p->now_ns, .add_servers = true, .connections = true};
+    struct locus_snapshot_report report;
+    FILE *in = fmemopen(saved->bytes, saved->size, "rb");
+    int status = locus_snapshot_load(svc, &options, give_bytes, in, &report);
+    fclose(in);
+    return same(p, "status of a load", (uint64_t)status, LOCUS_OK) &&
+           same(p, "destinations loaded", report.loaded, p->m->linked) &&
+           same(p, "servers loaded", report.servers, p->m->listed + p->m->trashed) &&
+           same(p, "left out",
+                report.unknown_servers + report.thinned + report.skipped +
+                    report.expired + report.beyond_bound,
+                0);
+}
+
+/* In service and in the trash they come in the model's order. */
+static void note_handles_again(struct pair *p)
+{
+    for (size_t i = 0; i < p->handles_room; i++) {
+        p->handles[i] = LOCUS_NO_SERVER;
+    }
+    uint32_t handle = LOCUS_NO_SERVER;
+    for (size_t i = 0; i < p->m->listed; i++) {
+        handle = locus_server_next(p->svc, handle);
+        note_handle(p, p->m->list[i], handle);
+    }
+    handle = LOCUS_NO_SERVER;
+    for (size_t i = 0; i < p->m->trashed; i++) {
+        handle = locus_trash_next(p->svc, handle);
+        note_handle(p, p->m->trash[i], handle);
+    }
+}
+
+static void compare_saved(struct pair *p, const struct saved *first,
+                          const struct saved *second)
+{
+    same(p, "bytes saved again", second->size, first->size);
+    for (size_t i = 0; i < first->size && !p->failed; i++) {
+        if (first->bytes[i] != second->bytes[i]) {
+            fail(p, "byte %zu of %zu is not the same again", i, first->size);
+        }
+    }
+}
+
+bool pair_restart(struct pair *p, bool with_servers)
+{
+    struct saved first = {NULL, 0};
+    struct saved second = {NULL, 0};
+    p->purging = false;
+    struct locus_service *svc =
+        save(p, &first) ? configured_alike(p, with_servers) : NULL;
+    if (svc != NULL && load(p, svc, &first)) {
+        locus_service_destroy(p->svc);
+        p->svc = svc;
+        memset(&p->m->stats, 0, sizeof(p->m->stats));
+        note_handles_again(p);
+        if (save(p, &second)) {
+            compare_saved(p, &first, &second);
+        }
+    } else {
+        locus_service_destroy(svc);
+    }
+    free(first.bytes);
+    free(second.bytes);
+    return !p->failed && pair_check(p);
 }
 
 /* ---- reports --------------------------------------------------------------------- */

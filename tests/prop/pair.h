@@ -63,6 +63,7 @@ struct pair_conn {
 
 struct pair {
     struct pair_config config;
+    struct locus_rules rules; /* config.service.rules */
     struct testalloc memory;
     struct locus_allocator hooks;
     struct locus_service *svc;
@@ -91,6 +92,12 @@ struct locus_address pair_address(const struct pair *p, uint32_t index);
 /* False once the two have differed. */
 bool pair_apply(struct pair *p, const struct op *op);
 bool pair_check(struct pair *p);
+/*
+ * The director restarts: the library's service is saved and loaded into another one, which is
+ * configured alike and has its servers already, or none. The model does not notice, but
+ * that counters of picks begin at 0.
+ */
+bool pair_restart(struct pair *p, bool with_servers);
 
 void op_print(FILE *out, const struct op *op);
 

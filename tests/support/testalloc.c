@@ -15,8 +15,9 @@ static void *test_alloc(void *ctx, size_t size)
 {
     struct testalloc *t = ctx;
     t->calls++;
-    if (t->fail_at != 0 &&
-        (t->calls == t->fail_at || (t->fail_on && t->calls > t->fail_at))) {
+    bool due = t->fail_at != 0 &&
+               (t->calls == t->fail_at || (t->fail_on && t->calls > t->fail_at));
+    if (due || (t->limit_bytes != 0 && t->live_bytes + size > t->limit_bytes)) {
         t->failed++;
         return NULL;
     }

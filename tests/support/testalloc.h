@@ -14,9 +14,10 @@
 
 struct testalloc {
     size_t live_bytes, live_blocks;
-    uint64_t calls;   /* of alloc, those that failed included */
-    uint64_t fail_at; /* the call, counted from 1, that fails; 0: none */
-    bool fail_on;     /* and all that follow it */
+    uint64_t calls;     /* of alloc, those that failed included */
+    uint64_t fail_at;   /* the call, counted from 1, that fails; 0: none */
+    bool fail_on;       /* and all that follow it */
+    size_t limit_bytes; /* more than that at once fails, too; 0: no limit */
     uint64_t failed;
 };
 

@@ -1,0 +1,1 @@
+cd "$(mktemp -d)" && d=$OLDPWD/data && locus replay --servers 4 --policy lblc --save m $d/small.squid >out && locus replay --servers 2 --policy lblc --load m $d/small.squid && locus replay --servers 4 --max-entries 3 --policy lblc --load m $d/small.squid; code=$?; rm -r "$PWD"; exit $code

@@ -1,0 +1,1 @@
+map=$(mktemp) && locus replay --servers 4 --policy lblcr --save "$map" data/small.squid && head -n 20 data/small.squid | locus replay --servers 4 --policy lblcr --load "$map" --decisions - -; code=$?; rm -f "$map"; exit $code

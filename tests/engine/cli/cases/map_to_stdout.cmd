@@ -1,0 +1,1 @@
+locus replay --servers 4 --policy lblc --save - data/small.squid
