@@ -52,8 +52,8 @@ struct destmap {
     struct hash_seed seed;
     struct setpool sets;
     const struct locus_allocator *allocator;
-    struct segment none[2]; /* a directory in which nothing is found, and its slots */
-    uint64_t none_slots[8];
+    struct segment none[2]; /* a directory in which nothing is found, and its slot */
+    uint64_t none_slots[4];
 };
 
 /* allocator is borrowed until the fini. No memory is taken. The map must stay where it is. */
@@ -99,26 +99,15 @@ static inline struct dest *destmap_probe(const struct segment *segment,
         segment->slots + segment_home(segment->slot_count, hash) * dest_size(wide);
     struct dest *dest = (struct dest *)(void *)at;
 
+    /* Free slots may still have a key. */
+    if (LIKELY(dest_has_key(dest, key, wide) && dest->ref != 0)) {
+        return dest;
+    }
     while (dest->ref != 0 && !dest_has_key(dest, key, wide)) {
         at += dest_size(wide);
         dest = (struct dest *)(void *)at;
     }
     return dest->ref != 0 ? dest : NULL;
-}
-
-/* Where an entry nearly always is, if it is there: its home or the slot behind. Which of the two
- * nobody can predict, so that it is added, not asked. For the caller to see whether it
- * has the key; and a free slot may still have one. */
-static ALWAYS_INLINE struct dest *destmap_near(const struct destmap *map,
-                                               const union locus_key *key,
-                                               uint64_t hash, bool wide)
-{
-    const struct segment *segment = destmap_segment(map, hash);
-    unsigned char *at =
-        segment->slots + segment_home(segment->slot_count, hash) * dest_size(wide);
-    bool behind = !dest_has_key((struct dest *)(void *)at, key, wide);
-
-    return (struct dest *)(void *)(at + behind * dest_size(wide));
 }
 
 /* The entry, valid until the next insert or remove, or NULL. */

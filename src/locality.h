@@ -78,12 +78,6 @@ static inline bool dest_is_set(const struct dest *dest)
     return dest->ref >> 31 != 0;
 }
 
-/* Neither free nor a set. */
-static inline bool dest_is_single(const struct dest *dest)
-{
-    return (int32_t)dest->ref > 0;
-}
-
 static inline uint32_t dest_server(const struct dest *dest)
 {
     return dest->ref - 1;

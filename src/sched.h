@@ -45,8 +45,8 @@ struct sched_ops {
      * sees fit. Touches its own state only, never counters of servers. */
     uint32_t (*schedule)(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick);
-    /* Instead, of a scheduler with a struct locality: the same, for a destination that was
-     * looked up; rarely called for one whose only server just serves it. */
+    /* Instead, of a scheduler with a struct locality: the same for a destination that is new
+     * (dest is NULL), or whose server is not one that just serves it. */
     uint32_t (*place)(struct locus_service *svc, const struct looked_up *what,
                       struct locus_pick *pick);
     void (*describe)(const struct locus_service *svc, locus_value_fn *visit, void *arg);

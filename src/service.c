@@ -363,10 +363,10 @@ static NOINLINE int pick_scheduled(struct locus_service *svc,
 }
 
 static NOINLINE int pick_placed(struct locus_service *svc, const union locus_key *key,
-                                uint64_t hash, unsigned at, struct locus_pick *pick)
+                                uint64_t hash, struct dest *dest, unsigned at,
+                                struct locus_pick *pick)
 {
-    const struct looked_up what = {key, hash,
-                                   destmap_find(&svc->locality->map, key, hash)};
+    const struct looked_up what = {key, hash, dest};
 
     pick->why = 0;
     pick->trimmed = LOCUS_NO_SERVER;
@@ -374,9 +374,9 @@ static NOINLINE int pick_placed(struct locus_service *svc, const union locus_key
 }
 
 /*
- * What nearly every pick of lblc and lblcr comes to is settled here: the destination is where
- * it should be in the map and has one server, which serves it. All else is in functions of
- * its own and the last thing done, so that this needs no stack.
+ * What nearly every pick of lblc and lblcr comes to is settled here: the destination is known
+ * and has one server, which serves it. All else is in functions of its own and the last
+ * thing done, so that this needs no stack.
  */
 static ALWAYS_INLINE int pick_from_map(struct locus_service *svc,
                                        const union locus_key *key, unsigned at,
@@ -384,14 +384,14 @@ static ALWAYS_INLINE int pick_from_map(struct locus_service *svc,
 {
     const struct destmap *map = &svc->locality->map;
     uint64_t hash = hash_key(&map->seed, key, wide);
-    struct dest *dest = destmap_near(map, key, hash, wide);
+    struct dest *dest = destmap_probe(destmap_segment(map, hash), key, hash, wide);
 
-    if (UNLIKELY(!dest_has_key(dest, key, wide) || !dest_is_single(dest))) {
-        return pick_placed(svc, key, hash, at, pick);
+    if (UNLIKELY(dest == NULL || dest_is_set(dest))) {
+        return pick_placed(svc, key, hash, dest, at, pick);
     }
     struct server *own = &svc->servers[(size_t)dest->ref - 1];
     if (UNLIKELY(!serves_easily(svc, own))) {
-        return pick_placed(svc, key, hash, at, pick);
+        return pick_placed(svc, key, hash, dest, at, pick);
     }
     dest->lastuse = tick32(svc);
     svc->easy_hits++;
