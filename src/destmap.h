@@ -177,8 +177,8 @@ enum { WALK_REMOVAL = 8 };
 typedef bool destmap_visit_fn(void *arg, struct dest *dest);
 
 /* Visits entries until the walk is finished or budget slots were looked at; returns how
- * many were. One that is taken out counts as WALK_REMOVAL more, by what it takes. Segments that the walk emptied give their
- * memory back, and count once more for it. */
+ * many were. One that is taken out counts as WALK_REMOVAL more, by what it takes. Segments
+ * that the walk emptied give their memory back, and count once more for it. */
 size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
                           destmap_visit_fn *visit, void *arg);
 
