@@ -181,11 +181,6 @@ static bool is_stale(const struct locus_service *svc, int64_t age)
     return age >= (int64_t)(svc->rules.gc_stale_ns / svc->tick_ns);
 }
 
-static bool has_expired(const struct locus_service *svc, int64_t age)
-{
-    return svc->rules.gc_strict ? age > svc->expiration : age >= svc->expiration;
-}
-
 /* Whether the job in hand takes this destination. */
 static bool job_takes(struct locus_service *svc, struct dest *dest)
 {
@@ -195,7 +190,7 @@ static bool job_takes(struct locus_service *svc, struct dest *dest)
 
     switch (loc->job) {
     case JOB_EXPIRE:
-        return has_expired(svc, age);
+        return age_has_expired(svc, age);
     case JOB_COUNT:
         loc->stale[bucket_of(&loc->map, dest)] += is_stale(svc, age);
         return false;

@@ -89,6 +89,11 @@ static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
     return (int64_t)(uint32_t)(tick32(svc) - since);
 }
 
+static inline bool age_has_expired(const struct locus_service *svc, int64_t age)
+{
+    return svc->rules.gc_strict ? age > svc->expiration : age >= svc->expiration;
+}
+
 /* A server may be picked and does not spill. Where servers have room the first question
  * settles it, where all of them are above their capacity the second; so that both are
  * predicted. */

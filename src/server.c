@@ -333,16 +333,27 @@ static void forget_address(struct locus_service *svc, struct identity *identity)
     HASH_DELETE(hh, svc->by_address, identity);
 }
 
-static void free_server(struct locus_service *svc, uint32_t slot)
+/* Rules that purge know nobody in the trash by his address. */
+static bool keeps_address(const struct locus_service *svc, bool in_trash)
+{
+    return !in_trash || !svc->rules.purge_removed;
+}
+
+void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash)
 {
     struct identity *identity = svc->identities[slot];
 
-    list_remove(svc, &svc->trash, slot);
-    if (!svc->rules.purge_removed) {
+    if (keeps_address(svc, in_trash)) {
         forget_address(svc, identity);
     }
     release(&svc->allocator, identity, sizeof(*identity));
     give_slot(svc, slot);
+}
+
+static void free_server(struct locus_service *svc, uint32_t slot)
+{
+    list_remove(svc, &svc->trash, slot);
+    locus_server_abandon(svc, slot, true);
 }
 
 void locus_servers_fini(struct locus_service *svc)
@@ -569,12 +580,6 @@ size_t locus_trash_run(struct locus_service *svc, size_t budget)
 
 /* ---- servers of a snapshot ---- */
 
-/* Rules that purge know nobody in the trash by his address. */
-static bool keeps_address(const struct locus_service *svc, bool in_trash)
-{
-    return !in_trash || !svc->rules.purge_removed;
-}
-
 int locus_server_prepare(struct locus_service *svc,
                          const struct locus_server_config *config, bool in_trash,
                          uint32_t *out)
@@ -592,17 +597,6 @@ int locus_server_prepare(struct locus_service *svc,
         forget_address(svc, svc->identities[*out]);
     }
     return status;
-}
-
-void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash)
-{
-    struct identity *identity = svc->identities[slot];
-
-    if (keeps_address(svc, in_trash)) {
-        forget_address(svc, identity);
-    }
-    release(&svc->allocator, identity, sizeof(*identity));
-    give_slot(svc, slot);
 }
 
 void locus_server_enter(struct locus_service *svc, uint32_t slot,

@@ -249,6 +249,7 @@ struct server_past {
 int locus_server_prepare(struct locus_service *svc,
                          const struct locus_server_config *config, bool in_trash,
                          uint32_t *out);
+/* Frees the slot of a server that is in no list. */
 void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash);
 /* Puts a prepared server at the head of the list or of the trash. Arms no timer. */
 void locus_server_enter(struct locus_service *svc, uint32_t slot,

@@ -30,10 +30,8 @@ void locus_slowstart_fit(struct locus_service *svc)
     while (share_of_weight(svc->weight_max) >> svc->slow.shift > UINT32_MAX) {
         svc->slow.shift++;
     }
-    for (uint32_t i = 0; svc->slow.shift != shift && i < svc->slots; i++) {
-        if (svc->servers[i].state != SERVER_FREE) {
-            locus_server_refresh(svc, i);
-        }
+    if (svc->slow.shift != shift) {
+        locus_servers_refresh(svc);
     }
 }
 
@@ -145,15 +143,15 @@ void locus_slowstart_begin(struct locus_service *svc)
 static void grow(struct locus_service *svc, uint32_t slot)
 {
     struct ramp *ramp = ramp_of(svc, slot);
-    uint64_t share = share_of_weight(svc->servers[slot].weight);
+    uint64_t whole = share_of_weight(svc->servers[slot].weight);
 
     if (ramp->begun == LOCUS_NEVER) {
         ramp->begun = svc->slow.now;
     }
     uint64_t ticks = svc->slow.now - ramp->begun;
-    if (ticks < svc->slow.window && share_after(svc, ramp, ticks) < share) {
-        share = share_after(svc, ramp, ticks);
-    } else {
+    uint64_t share = ticks < svc->slow.window ? share_after(svc, ramp, ticks) : whole;
+    if (share >= whole) {
+        share = whole;
         unlink_ramp(svc, slot);
     }
     ramp->share = share;

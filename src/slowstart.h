@@ -34,7 +34,6 @@ static inline uint32_t share_divisor(const struct locus_service *svc, uint32_t s
 static inline uint32_t share_capacity(const struct locus_service *svc, uint32_t slot)
 {
     const struct server *s = &svc->servers[slot];
-
     uint32_t whole = server_capacity(svc, s);
 
     if (svc->slow.window == 0 || s->weight == 0) {

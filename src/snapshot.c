@@ -634,15 +634,6 @@ static int get_members(struct loading *load, struct saved_dest *saved)
     return status;
 }
 
-static bool has_expired(const struct loading *load, uint32_t age)
-{
-    const struct locus_service *svc = load->svc;
-    int64_t ticks = age;
-
-    return load->options->away_ns > 0 &&
-           (svc->rules.gc_strict ? ticks > svc->expiration : ticks >= svc->expiration);
-}
-
 static int get_destination(struct loading *load, uint32_t index)
 {
     uint32_t max = load->svc->rules.max_entries;
@@ -652,7 +643,7 @@ static int get_destination(struct loading *load, uint32_t index)
                                .number = index + 2};
     uint32_t used_age = age_now(load, get32(load));
     uint32_t changed_age = age_now(load, get32(load));
-    bool expired = has_expired(load, used_age);
+    bool expired = load->options->away_ns > 0 && age_has_expired(load->svc, used_age);
 
     saved.left_out = beyond || expired;
     saved.lastuse = (uint32_t)load->tick - used_age;
