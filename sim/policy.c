@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,11 +77,18 @@ bool policy_parse(const char *text, size_t length, struct policy *out)
     return false;
 }
 
-void policy_text(const char *scheduler, uint32_t flags, char *text, size_t size)
+void policy_text(const char *scheduler, uint32_t flags, uint32_t load_bound_percent,
+                 char *text, size_t size)
 {
-    snprintf(text, size, "%s%s%s", scheduler,
+    char bound[24] = "";
+
+    if (load_bound_percent != 0) {
+        snprintf(bound, sizeof(bound), ":%" PRIu32 ".%02" PRIu32,
+                 load_bound_percent / 100, load_bound_percent % 100);
+    }
+    snprintf(text, size, "%s%s%s%s", scheduler,
              (flags & LOCUS_FLAG_FALLBACK) != 0 ? ":fallback" : "",
-             (flags & LOCUS_FLAG_PORT) != 0 ? ":port" : "");
+             (flags & LOCUS_FLAG_PORT) != 0 ? ":port" : "", bound);
 }
 
 const char *policy_name(size_t index, const char **about)

@@ -57,7 +57,8 @@ struct policy {
  * or bound. */
 bool policy_parse(const char *text, size_t length, struct policy *out);
 /* The same backwards. */
-void policy_text(const char *scheduler, uint32_t flags, char *text, size_t size);
+void policy_text(const char *scheduler, uint32_t flags, uint32_t load_bound_percent,
+                 char *text, size_t size);
 /* The index-th name, NULL past the end; *about (may be NULL): one line. */
 const char *policy_name(size_t index, const char **about);
 /* Whether IPVS has it: neither the simulator's own nor chbl nor p2c. */

@@ -387,8 +387,8 @@ static void name_flags(const struct pool_parse *parse, struct pool_service *serv
     }
     if (policy_parse(scheduler, strlen(scheduler), &policy) &&
         policy_hashes_clients(&policy)) {
-        policy_text(policy.scheduler, policy.flags | service->flags, text,
-                    sizeof(text));
+        policy_text(policy.scheduler, policy.flags | service->flags,
+                    policy.load_bound_percent, text, sizeof(text));
         memcpy(scheduler, text, sizeof(text));
     } else {
         fprintf(stderr,

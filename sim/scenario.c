@@ -52,13 +52,9 @@ void server_event_text(const struct server_list *list, const struct server_event
         snprintf(text, EVENT_TEXT, "%s %s", word, server);
         break;
     case EVENT_SCHEDULER:
-        policy_text(event->scheduler, event->flags, scheduler, sizeof(scheduler));
+        policy_text(event->scheduler, event->flags, event->load_bound_percent,
+                    scheduler, sizeof(scheduler));
         snprintf(text, EVENT_TEXT, "%s %s", word, scheduler);
-        if (event->load_bound_percent != 0) {
-            size_t length = strlen(text);
-            snprintf(text + length, EVENT_TEXT - length, ":%" PRIu32 ".%02" PRIu32,
-                     event->load_bound_percent / 100, event->load_bound_percent % 100);
-        }
         break;
     case EVENT_GUARD:
         snprintf(text, EVENT_TEXT, "%s %" PRIu32 "%s", word, event->floor,
