@@ -4,6 +4,7 @@
 
 #include <locus/locus.h>
 
+#include "../support/fleet.h"
 #include "../support/poke.h"
 #include "../support/random.h"
 #include "../support/suite.h"
@@ -20,17 +21,6 @@ static struct locus_service *create(const char *scheduler,
     struct locus_service *svc = NULL;
     MUST(locus_service_create(&config, &svc) == LOCUS_OK);
     return svc;
-}
-
-static uint32_t add(struct locus_service *svc, uint32_t ip, uint32_t weight)
-{
-    struct locus_server_config config = {.weight = weight, .tag = ip};
-    uint32_t server = LOCUS_NO_SERVER;
-    config.address.family = LOCUS_IPV4;
-    config.address.port = 80;
-    config.address.key.ipv4 = ip;
-    MUST(locus_server_add(svc, &config, 0, &server) == LOCUS_OK);
-    return server;
 }
 
 static uint32_t schedule(struct locus_service *svc, uint32_t dst, uint64_t now_ns)
@@ -86,7 +76,7 @@ static void expect_exact(uint32_t active_cost, uint32_t servers, uint64_t seed)
     uint64_t random = seed;
     memset(loads, 0, sizeof(loads));
     for (uint32_t i = 0; i < servers; i++) {
-        loads[i].server = add(svc, i + 1, 0);
+        loads[i].server = fleet_add(svc, i + 1, 0);
     }
     for (int round = 0; round < 20000; round++) {
         struct load *l = &loads[random_below(&random, servers)];
@@ -119,8 +109,8 @@ START_TEST(neighbouring_fractions_are_told_apart)
     struct locus_rules rules = *locus_rules_find("article");
     struct locus_service *svc = create("wlc", &rules, 0);
     uint64_t random = 9;
-    uint32_t first = add(svc, 1, 1);
-    uint32_t second = add(svc, 2, 1);
+    uint32_t first = fleet_add(svc, 1, 1);
+    uint32_t second = fleet_add(svc, 2, 1);
     for (int round = 0; round < 20000; round++) {
         /* Down the tree of all fractions (mediants of neighbours are neighbours). */
         uint64_t a = 0, b = 1, c = 1, d = 1;
@@ -157,7 +147,7 @@ START_TEST(a_server_takes_two_to_the_31_less_one_connections_and_no_more)
     struct locus_request request = {.dst.ipv4 = 1};
     struct locus_pick pick;
     struct locus_server_info info;
-    uint32_t server = add(svc, 1, LOCUS_WEIGHT_MAX);
+    uint32_t server = fleet_add(svc, 1, LOCUS_WEIGHT_MAX);
     poke_counts(svc, server, INT32_MAX - 2, 1);
     MUST(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick) == LOCUS_OK);
     MUST(locus_connect(svc, &request, 0, LOCUS_ACTIVE, &pick) == LOCUS_ERANGE);
@@ -177,9 +167,9 @@ END_TEST
 START_TEST(the_spill_test_is_exact_at_the_largest_weight)
 {
     struct locus_service *svc = create("lblc", NULL, 0);
-    uint32_t home = add(svc, 1, INT32_MAX - 1);
+    uint32_t home = fleet_add(svc, 1, INT32_MAX - 1);
     MUST(schedule(svc, 7, 0) == home);
-    uint32_t other = add(svc, 2, INT32_MAX);
+    uint32_t other = fleet_add(svc, 2, INT32_MAX);
     poke_counts(svc, home, INT32_MAX - 1, 0);
     poke_counts(svc, other, INT32_MAX / 2, 0);
     /* active = weight: not above it. */
@@ -197,8 +187,8 @@ END_TEST
 START_TEST(wrr_jumps_over_weights_that_are_far_apart)
 {
     struct locus_service *svc = create("wrr", NULL, 0);
-    uint32_t light = add(svc, 1, 1);
-    uint32_t heavy = add(svc, 2, INT32_MAX);
+    uint32_t light = fleet_add(svc, 1, 1);
+    uint32_t heavy = fleet_add(svc, 2, INT32_MAX);
     /* The current weight is still that of the time when there was only the light one. */
     MUST(schedule(svc, 1, 0) == heavy);
     MUST(schedule(svc, 1, 0) == light);
@@ -227,7 +217,7 @@ START_TEST(every_scheduler_works_with_65535_servers)
     uint32_t *servers = malloc(MANY * sizeof(*servers));
     ck_assert_ptr_nonnull(servers);
     for (uint32_t i = 0; i < MANY; i++) {
-        servers[i] = add(svc, i, 1 + i % 5);
+        servers[i] = fleet_add(svc, i, 1 + i % 5);
     }
     MUST(locus_service_set_scheduler(svc, name, 0, 0) == LOCUS_OK);
     for (uint32_t i = 0; i < 300; i++) {
@@ -261,7 +251,7 @@ START_TEST(wlc_finds_the_one_idle_server_among_65535)
     uint32_t *servers = malloc(MANY * sizeof(*servers));
     ck_assert_ptr_nonnull(servers);
     for (uint32_t i = 0; i < MANY; i++) {
-        servers[i] = add(svc, i, 1);
+        servers[i] = fleet_add(svc, i, 1);
         MUST(locus_conn_bind(svc, servers[i], LOCUS_ACTIVE) == LOCUS_OK);
     }
     for (int i = 0; i < 5000; i++) {
@@ -281,7 +271,7 @@ START_TEST(a_hundred_thousand_sets_grow_and_go)
     rules.soft_entries = UINT32_MAX;
     struct locus_service *svc = create("lblcr", &rules, 0);
     struct locus_service_stats stats;
-    uint32_t full = add(svc, 1, 1);
+    uint32_t full = fleet_add(svc, 1, 1);
     poke_counts(svc, full, 5, 0);
     for (int round = 0; round < 4; round++) {
         /* Round by round another idle server joins every set. */
@@ -293,7 +283,7 @@ START_TEST(a_hundred_thousand_sets_grow_and_go)
             ck_assert_int_eq(locus_server_set_weight(svc, idle, 1), LOCUS_OK);
             poke_counts(svc, idle, 5, 0);
         }
-        add(svc, 10 + (uint32_t)round, LOCUS_WEIGHT_MAX);
+        fleet_add(svc, 10 + (uint32_t)round, LOCUS_WEIGHT_MAX);
     }
     locus_service_get_stats(svc, &stats);
     ck_assert_uint_eq(stats.destinations, 100000);
@@ -331,8 +321,8 @@ START_TEST(ticks_wrap_at_32_bits_unnoticed)
     struct locus_service *svc = create("lblcr", NULL, wrap_ns - 600 * second_ns);
     struct locus_destination found;
     locus_service_set_expiration(svc, 3600 * (int64_t)second_ns);
-    add(svc, 1, 1);
-    add(svc, 2, 1);
+    fleet_add(svc, 1, 1);
+    fleet_add(svc, 2, 1);
     uint64_t now_ns = wrap_ns - 500 * second_ns;
     struct locus_request request = {.dst.ipv4 = 7};
     struct locus_pick pick;
@@ -363,7 +353,7 @@ START_TEST(ages_beyond_the_range_of_ticks_stay_old)
     const uint64_t day_ns = 86400 * second_ns;
     struct locus_service *svc = create("lblc", NULL, 0);
     struct locus_destination found;
-    add(svc, 1, 1000);
+    fleet_add(svc, 1, 1000);
     locus_service_set_expiration(svc, INT64_MAX);
     schedule(svc, 7, second_ns);
     for (uint64_t day = 1; day <= 130; day++) {
@@ -381,7 +371,7 @@ END_TEST
 START_TEST(the_end_of_the_clock_is_far_but_harmless)
 {
     struct locus_service *svc = create("lblcr", NULL, UINT64_MAX - 1000);
-    add(svc, 1, 1);
+    fleet_add(svc, 1, 1);
     MUST(schedule(svc, 1, UINT64_MAX - 1) != LOCUS_NO_SERVER);
     MUST(locus_tick(svc, UINT64_MAX, SIZE_MAX));
     MUST(schedule(svc, 1, UINT64_MAX) != LOCUS_NO_SERVER);
@@ -395,7 +385,7 @@ START_TEST(a_tick_of_one_nanosecond_works)
     struct locus_service *svc = NULL;
     struct locus_destination found;
     MUST(locus_service_create(&config, &svc) == LOCUS_OK);
-    add(svc, 1, 1);
+    fleet_add(svc, 1, 1);
     schedule(svc, 3, 12345);
     MUST(remembered(svc, 3, &found));
     MUST(found.lastuse_ns == 12345);
