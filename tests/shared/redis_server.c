@@ -120,6 +120,18 @@ bool redis_server_start(struct redis_server *server, int port, const char *const
     return redis_server_restart(server, extra);
 }
 
+bool redis_server_start_on_a_port(struct redis_server *server, const char *const *extra)
+{
+    for (int tries = 0; tries < 10;
+         tries++) { /* somebody may take the port before it */
+        if (redis_server_start(server, redis_server_port(), extra)) {
+            return true;
+        }
+        redis_server_stop(server);
+    }
+    return false;
+}
+
 void redis_server_must_start(struct redis_server *server)
 {
     if (!redis_server_start(server, 0, NULL)) {

@@ -63,17 +63,6 @@ static struct sockaddr_in loopback(int port)
     return address;
 }
 
-static bool start_on_a_port(struct redis_server *one)
-{
-    for (int tries = 0; tries < 5; tries++) { /* a port may be lost again */
-        if (redis_server_start(one, redis_server_port(), NULL)) {
-            return true;
-        }
-        redis_server_stop(one);
-    }
-    return false;
-}
-
 /* One that listens, takes nobody, and whose queue is full: the kernel drops what comes. */
 struct black_hole {
     int listening, fillers[FILLERS];
@@ -170,7 +159,7 @@ START_TEST(a_host_that_takes_no_writes_is_looked_up_again)
     struct locus_pool *pool;
     char words[60];
 
-    ck_assert(start_on_a_port(&next));
+    ck_assert(redis_server_start_on_a_port(&next, NULL));
     addresses[0] = loopback(server.port);
     address_count = 1;
     ck_assert_int_eq(
@@ -203,7 +192,7 @@ int main(void)
     tcase_add_test(tc, a_host_that_takes_no_writes_is_looked_up_again);
     tcase_add_test(tc, addresses_that_all_drop_packets_end_by_the_deadline);
     int code = EXIT_FAILURE;
-    if (start_on_a_port(&server)) {
+    if (redis_server_start_on_a_port(&server, NULL)) {
         code = suite_run(s);
     } else {
         printf("Bail out! no redis-server came up\n");

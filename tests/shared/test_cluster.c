@@ -88,7 +88,7 @@ static void start_cluster(void)
     bool ok = true;
 
     for (int i = 0; i < NODES && ok; i++) {
-        ok = redis_server_start(&nodes[i], redis_server_port(), cluster_words);
+        ok = redis_server_start_on_a_port(&nodes[i], cluster_words);
     }
     if (!ok || !form_cluster()) {
         fprintf(stderr, "the cluster did not come up\n");

@@ -154,9 +154,9 @@ END_TEST
 
 START_TEST(failing_open_picks_from_the_members_last_seen)
 {
-    const struct locus_pool_config config = {.total_timeout_ns = 1500 * MS,
-                                             .command_timeout_ns = 1500 * MS,
-                                             .connect_timeout_ns = 1500 * MS,
+    const struct locus_pool_config config = {.total_timeout_ns = 4000 * MS,
+                                             .command_timeout_ns = 4000 * MS,
+                                             .connect_timeout_ns = 4000 * MS,
                                              .fail = LOCUS_POOL_FAIL_OPEN,
                                              .snapshot_ns = 1};
     struct redis_server own;
@@ -171,13 +171,13 @@ START_TEST(failing_open_picks_from_the_members_last_seen)
     ck_assert_int_eq(locus_pool_remove(pool, "out", false), LOCUS_OK);
     ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
     redis_server_kill(&own);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(locus_pool_pick(pool, member), LOCUS_OK);
         ck_assert_str_eq(member, i % 2 == 0 ? "b" : "a");
     }
     locus_pool_get_stats(pool, &stats);
-    ck_assert_uint_eq(stats.local_picks, 4);
-    ck_assert_uint_eq(stats.picks, 5);
+    ck_assert_uint_eq(stats.local_picks, 3);
+    ck_assert_uint_eq(stats.picks, 4);
     ck_assert(redis_server_restart(&own, NULL));        /* it has kept nothing */
     while (locus_pool_pick(pool, member) == LOCUS_OK) { /* still backing off */
     }
@@ -544,7 +544,7 @@ START_TEST(a_pool_with_a_lifetime_ends_without_its_maker)
     ck_assert_int_gt(end_of(":kept"), 0);
     /* Those that only pick put it off, too. */
     locus_pool_close(pool);
-    config.lifetime_ns = 2000 * MS;
+    config.lifetime_ns = 6000 * MS;
     pool = open_with(server.uri, "killed", &config);
     for (int i = 0; i < 2; i++) {
         redis_server_cli(&server, "persist 'locus:{killed}'");
@@ -821,6 +821,11 @@ static void run_with_faults(const char *uri, struct redis_server *own, fault_fn 
         ck_assert_uint_eq(runners[i].other, 0);
     }
     uint64_t counted = sum_of(judge);
+    /* After a failover the judge may be reading at a replica, which is a moment behind. */
+    for (int tries = 0; counted < picked && tries < 500; tries++) {
+        pause_ms(20);
+        counted = sum_of(judge);
+    }
     ck_assert_uint_gt(picked, 0);
     ck_assert_msg(counted >= picked && counted <= picked + ambiguous,
                   "counted %llu, picked %llu, ambiguous %llu",
@@ -860,7 +865,7 @@ START_TEST(a_failover_between_two_hosts_is_followed)
     char uri[128], words[128];
 
     for (int i = 0; i < 2; i++) {
-        ck_assert(redis_server_start(&pair[i], redis_server_port(), NULL));
+        ck_assert(redis_server_start_on_a_port(&pair[i], NULL));
     }
     snprintf(words, sizeof(words), "replicaof 127.0.0.1 %d", pair[0].port);
     redis_server_cli(&pair[1], words);
@@ -885,7 +890,7 @@ START_TEST(a_host_that_hangs_is_left_for_the_next)
     char uri[128];
 
     for (int i = 0; i < 2; i++) {
-        ck_assert(redis_server_start(&pair[i], redis_server_port(), NULL));
+        ck_assert(redis_server_start_on_a_port(&pair[i], NULL));
     }
     snprintf(uri, sizeof(uri), "redis://127.0.0.1:%d,127.0.0.1:%d", pair[0].port,
              pair[1].port);

@@ -357,9 +357,8 @@ START_TEST(plain_and_tls_do_not_mix)
 {
     ck_assert_int_ne(try_at("redis", "localhost", server.port, short_ns), LOCUS_OK);
     struct redis_server plain;
-    int port = redis_server_port();
-    ck_assert(redis_server_start(&plain, port, NULL));
-    ck_assert_int_eq(try_at("rediss", "localhost", port, short_ns), LOCUS_EIO);
+    ck_assert(redis_server_start_on_a_port(&plain, NULL));
+    ck_assert_int_eq(try_at("rediss", "localhost", plain.port, short_ns), LOCUS_EIO);
     ck_assert_msg(strstr(words, "TLS: ") != NULL, "%s", words);
     redis_server_stop(&plain);
 }
