@@ -28,6 +28,8 @@ SANITIZE = $(DEBUG) -Db_lundef=false -Db_sanitize
 
 TEST = meson test --print-errorlogs
 SLOW_TEST = $(TEST) --timeout-multiplier 5
+# Where a test takes steps by the thousand: "make check" takes them all.
+FEWER_STEPS = LOCUS_STEPS=2000
 
 export ASAN_OPTIONS ?= halt_on_error=1:detect_leaks=1
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
@@ -62,10 +64,9 @@ bench: build ## the table of the README, then all measurements
 install: build ## install under the prefix of build/ (DESTDIR is honoured)
 	meson install -C build
 
-# With fewer steps where a test takes them by the thousand: "make check" takes them all.
-asan: ## all tests under address and undefined-behaviour sanitizers
+asan: ## the tests under address and undefined-behaviour sanitizers
 	@$(call setup,build-asan,$(SANITIZE)=address$(comma)undefined)
-	LOCUS_STEPS=2000 $(SLOW_TEST) -C build-asan
+	$(FEWER_STEPS) $(SLOW_TEST) -C build-asan --no-suite model
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
@@ -77,11 +78,11 @@ valgrind: ## the unit tests of the libraries, and the pool's on real servers, un
 
 clang: ## all tests, built by clang
 	@$(call setup,build-clang,$(TESTED) -Dbuildtype=release,$(CLANG))
-	$(TEST) -C build-clang
+	$(FEWER_STEPS) $(TEST) -C build-clang
 
 minimal: ## all tests, built without Redis and pcap
 	@$(call setup,build-minimal,$(TESTED) -Dbuildtype=release -Dredis=disabled -Dpcap=disabled)
-	$(TEST) -C build-minimal
+	$(FEWER_STEPS) $(TEST) -C build-minimal
 
 fuzz: ## every fuzz target for FUZZ_SECONDS, from the committed corpus
 	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG))

@@ -13,7 +13,7 @@ static void add(struct sorter *sorter, uint64_t start_ns, uint64_t number)
 {
     struct numbered_record record = {.start_ns = start_ns, .bytes = number};
 
-    ck_assert(sorter_add(sorter, &record));
+    MUST(sorter_add(sorter, &record));
 }
 
 static void check_order(struct sorter *sorter, uint64_t count)
@@ -25,9 +25,9 @@ static void check_order(struct sorter *sorter, uint64_t count)
 
     while ((got = sorter_next(sorter, batch, 1 + seen % 100)) > 0) {
         for (ssize_t i = 0; i < got; i++) {
-            ck_assert_uint_ge(batch[i].start_ns, last.start_ns);
+            MUST(batch[i].start_ns >= last.start_ns);
             if (seen > 0 && batch[i].start_ns == last.start_ns) {
-                ck_assert_uint_gt(batch[i].bytes, last.bytes);
+                MUST(batch[i].bytes > last.bytes);
             }
             last = batch[i];
             seen++;
