@@ -226,6 +226,8 @@ static void print_option(const char *name, const char *value)
 /* The options that were given, as far as they say something. */
 static void print_setup(const struct setup_args *s)
 {
+    char time[DURATION_TEXT];
+
     print_option("rules", s->rules);
     print_option("cache", s->cache);
     if (s->cache != NULL) {
@@ -238,15 +240,17 @@ static void print_setup(const struct setup_args *s)
         printf(" --seed %" PRIu64, s->seed);
     }
     if (s->tcpfin_ns != 120 * (uint64_t)1000000000) {
-        printf(" --tcpfin %" PRIu64 "ns", s->tcpfin_ns);
+        printf(" --tcpfin %s", duration_text(s->tcpfin_ns, time));
     }
     if (s->udp_ns != 300 * (uint64_t)1000000000) {
-        printf(" --udp-timeout %" PRIu64 "ns", s->udp_ns);
+        printf(" --udp-timeout %s", duration_text(s->udp_ns, time));
     }
 }
 
 static void print_reading(const struct read_args *r)
 {
+    char time[DURATION_TEXT];
+
     print_option("format", r->format);
     print_option("key", r->key != 0 ? read_key_choices[r->key] : NULL);
     print_option("columns", r->columns);
@@ -254,10 +258,10 @@ static void print_reading(const struct read_args *r)
     print_option("time-unit",
                  r->time_unit != 0 ? read_unit_choices[r->time_unit] : NULL);
     if (r->from_ns != 0) {
-        printf(" --from %" PRIu64 "ns", r->from_ns);
+        printf(" --from %s", duration_text(r->from_ns, time));
     }
     if (r->to_ns != 0) {
-        printf(" --to %" PRIu64 "ns", r->to_ns);
+        printf(" --to %s", duration_text(r->to_ns, time));
     }
     if (r->arrival != 1000) {
         printf(" --arrival %" PRIu64, r->arrival);

@@ -96,8 +96,9 @@ static const struct option_spec options[] = {
      1, LOCUS_WEIGHT_MAX, NULL},
     {"slow-start", 0, OPTION_DURATION, AT(slow_start_ns), "TIME",
      "A server that a scenario adds or restores, or whose weight it raises, takes its "
-     "share over so long, by wlc, sed, nq, twos, lblc and lblcr; connections should be "
-     "shorter (default: at once, as IPVS; 24h at most). liblocus' alone.",
+     "share over so long, by wlc, sed, nq, twos, p2c, chbl, lblc and lblcr; "
+     "connections "
+     "should be shorter (default: at once, as IPVS; 24h at most). liblocus' alone.",
      0, 0, NULL},
     {"slow-start-exponent", 0, OPTION_NUMBER, AT(slow_start_exponent), "N",
      "Its share grows with that power of the time: 1 (default) evenly, up to 8, late.",
@@ -640,6 +641,26 @@ static char *next_change(struct report *report)
     return report->rules_changed[report->rules_changed_count++];
 }
 
+static void list_slow_start(const struct locus_rules *rules,
+                            const struct locus_rules *named, struct report *report)
+{
+    char window[DURATION_TEXT];
+
+    if (rules->slow_start_ns == 0) {
+        return;
+    }
+    snprintf(next_change(report), RULE_CHANGED_SIZE, "--slow-start %s",
+             duration_text(rules->slow_start_ns, window));
+    if (rules->slow_start_exponent != named->slow_start_exponent) {
+        snprintf(next_change(report), RULE_CHANGED_SIZE,
+                 "--slow-start-exponent %" PRIu32, rules->slow_start_exponent);
+    }
+    if (rules->slow_start_floor_percent != named->slow_start_floor_percent) {
+        snprintf(next_change(report), RULE_CHANGED_SIZE, "--slow-start-floor %" PRIu32,
+                 rules->slow_start_floor_percent);
+    }
+}
+
 /* What the options made of the named set, as far as it was not so before. */
 static void list_changed_rules(const struct replay *replay, struct report *report)
 {
@@ -658,6 +679,7 @@ static void list_changed_rules(const struct replay *replay, struct report *repor
         snprintf(next_change(report), RULE_CHANGED_SIZE, "--max-entries %" PRIu64,
                  args->max_entries);
     }
+    list_slow_start(rules, named, report);
 }
 
 static int make_report(struct replay *replay, char *const *paths, size_t path_count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,26 @@ bool read_duration_ns(const char *text, size_t length, uint64_t *out)
         {NULL, 0},
     };
     return read_with_unit(text, length, units, 1000000000, out);
+}
+
+const char *duration_text(uint64_t ns, char out[DURATION_TEXT])
+{
+    static const struct unit units[] = {
+        {"d", 86400ull * 1000000000},
+        {"h", 3600ull * 1000000000},
+        {"m", 60ull * 1000000000},
+        {"s", 1000000000},
+        {"ms", 1000000},
+        {"us", 1000},
+        {"ns", 1},
+    };
+    size_t i = 0;
+
+    while (ns % units[i].factor != 0) {
+        i++;
+    }
+    snprintf(out, DURATION_TEXT, "%" PRIu64 "%s", ns / units[i].factor, units[i].name);
+    return out;
 }
 
 int usage_error(const char *command, const char *format, ...)

@@ -44,7 +44,7 @@ enum { RECOVERED_WITHIN = 10 }; /* a tenth above the imbalance before counts as 
 #define NEVER_RECOVERED UINT64_MAX
 
 /* Options that change a rule of the named set, as they are written. */
-enum { RULES_CHANGED_MAX = 3, RULE_CHANGED_SIZE = 48 };
+enum { RULES_CHANGED_MAX = 6, RULE_CHANGED_SIZE = 48 };
 
 /* The destinations with the most connections. */
 enum { HOT_DESTINATIONS = 20 };

@@ -55,7 +55,7 @@ static bool make_folder(void)
     if (mkdtemp(folder) == NULL) {
         return false;
     }
-    snprintf(command, sizeof(command), "{ cd %s\n%s} >log 2>&1", folder,
+    snprintf(command, sizeof(command), "cd %s && {\n%s} >log 2>&1", folder,
              make_certificates);
     return system(command) == 0;
 }
