@@ -31,22 +31,35 @@ struct replay_args {
     const char *timeline, *decisions, *metrics, *html, *svg;
     const char *save, *load;
     bool json, csv, per_server, timing, replace;
-    int no_server;
+    int no_server, director_by;
+    bool stagger;
     uint64_t expiration_ns, max_entries, capacity, interval_ns, width;
     uint64_t slow_start_ns, slow_start_exponent, slow_start_floor; /* 0: not given */
 };
 
 #define AT(field) offsetof(struct replay_args, field)
 
+static const char *const director_choices[] = {"connection", "client", "destination",
+                                               NULL};
 static const char *const no_server_choices[] = {"refuse", "bypass", "any", NULL};
 
 static const struct option_spec options[] = {
     {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
      "Policies, separated by commas; sh and mh take flags: mh:fallback:port; chbl its "
-     "factor: chbl:1.25. "
+     "factor: chbl:1.25; wlc@8: by 8 directors, each with counts of its own. "
      "Default: " DEFAULT_POLICIES ", and what the pool file says.",
      0, 0, NULL},
     SETUP_ARGS_OPTIONS(struct replay_args),
+    {"director-by", 0, OPTION_CHOICE, AT(director_by), NULL,
+     "What decides which of several directors has a connection: connection (default, "
+     "as "
+     "a router spreads them), client (as each node of kube-proxy has its own), "
+     "destination (so that one of them learns it).",
+     0, 0, director_choices},
+    {"stagger", 0, OPTION_FLAG, AT(stagger), NULL,
+     "Directors list the servers from different ones on, so that not all take the same "
+     "among equals.",
+     0, 0, NULL},
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
      "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
      "remove "
@@ -184,6 +197,21 @@ static const char *default_policies(const struct replay *replay, char *text,
     return text;
 }
 
+static int unknown_policy(const char *text, size_t length)
+{
+    const char *at = memchr(text, '@', length);
+    struct policy policy;
+
+    if (at == NULL || !policy_parse(text, (size_t)(at - text), &policy)) {
+        return setup_unknown_policy("replay", text, length);
+    }
+    return usage_error(
+        "replay",
+        "--policy: '%.*s': expected 2 to %d directors behind a scheduler, "
+        "as in wlc@8",
+        (int)length, text, DIRECTORS_MAX);
+}
+
 static int read_policies(struct replay *replay)
 {
     char with_pool[sizeof(DEFAULT_POLICIES) + sizeof(replay->setup.servers.scheduler)];
@@ -198,8 +226,9 @@ static int read_policies(struct replay *replay)
             return usage_error("replay", "--policy: more than %d policies",
                                POLICIES_MAX);
         }
-        if (!policy_parse(text, length, &replay->policies[replay->policy_count])) {
-            return setup_unknown_policy("replay", text, length);
+        if (!policy_parse_directors(text, length,
+                                    &replay->policies[replay->policy_count])) {
+            return unknown_policy(text, length);
         }
         for (size_t i = 0; i < replay->policy_count; i++) {
             if (strcmp(replay->policies[i].text,
@@ -300,6 +329,28 @@ static int try_policies(struct replay *replay)
     return EXIT_OK;
 }
 
+static bool has_directors(const struct replay *replay)
+{
+    for (size_t i = 0; i < replay->policy_count; i++) {
+        if (replay->policies[i].directors > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_directors(const struct replay *replay)
+{
+    const struct replay_args *args = &replay->args;
+
+    if ((args->director_by != 0 || args->stagger) && !has_directors(replay)) {
+        return usage_error(
+            "replay", "--%s: no policy of --policy has several directors, as wlc@8",
+            args->stagger ? "stagger" : "director-by");
+    }
+    return EXIT_OK;
+}
+
 static int set_slow_start(struct replay *replay)
 {
     const struct replay_args *args = &replay->args;
@@ -333,7 +384,8 @@ static int open_map(struct replay *replay)
         return EXIT_OK;
     }
     const char *option = args->save != NULL ? "--save" : "--load";
-    if (replay->policy_count != 1 || !policy_has_map(&replay->policies[0])) {
+    if (replay->policy_count != 1 || !policy_has_map(&replay->policies[0]) ||
+        has_directors(replay)) {
         return usage_error("replay",
                            "%s: one policy with a map, --policy lblc or lblcr", option);
     }
@@ -390,6 +442,9 @@ static int read_request(struct replay *replay, char *const *paths, size_t count)
     }
     if (status == EXIT_OK) {
         status = read_policies(replay);
+    }
+    if (status == EXIT_OK) {
+        status = check_directors(replay);
     }
     if (status == EXIT_OK) {
         status = open_map(replay);
@@ -454,6 +509,9 @@ static int make_engine(struct replay *replay, size_t i)
         .seed = args->setup.seed,
         .servers = &replay->setup.servers,
         .tcpfin_ns = args->setup.tcpfin_ns,
+        .director_by = (enum director_by)args->director_by,
+        .stagger = args->stagger,
+        .herd = has_directors(replay),
         .pool_uri = args->pool_uri,
         .error = replay->errors[i],
         .cache = replay->setup.cache,
@@ -709,6 +767,9 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
     report->interval_ns = args->interval_ns;
+    report->directors = has_directors(replay);
+    report->director_by = director_choices[args->director_by];
+    report->stagger = args->stagger;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);
     }

@@ -6,10 +6,16 @@
 
 enum { PREFETCH_AHEAD = 8 };
 
-/* One that the server of that handle loses. */
+/*
+ * A server as one director has it: the director's handle of it and, in the low bits, which
+ * director that is.
+ */
+typedef uint32_t place;
+
+/* One that the server there loses. */
 struct leaving {
     uint64_t at_ns;
-    uint32_t handle;
+    place place;
 };
 
 /* Connections between FIN and oblivion, all for the same time: first in, first out. */
@@ -21,9 +27,18 @@ struct inactive_queue {
 
 #define NOT_OPEN UINT32_MAX
 
+/* One of several machines that share the arrivals, each with its own counts and map. */
+struct director {
+    struct locus_service *svc;
+    uint32_t *handles; /* by server; LOCUS_NO_SERVER: not in service */
+};
+
 struct engine {
     struct engine_config config;
-    struct locus_service *svc;
+    struct director *directors;
+    uint32_t director_count, director_bits, director_mask;
+    uint32_t director;            /* that of the arrival now */
+    uint64_t arrivals;            /* so far */
     const struct policy_ops *ops; /* NULL: the service decides */
     void *ops_state;
     char error[POLICY_ERROR_SIZE]; /* for a caller that wants no words */
@@ -31,8 +46,7 @@ struct engine {
     struct cache **caches; /* by server; NULL without a cache model */
 
     uint32_t server_count;
-    uint32_t *handles; /* by server; LOCUS_NO_SERVER: not in service */
-    uint32_t *numbers; /* server by handle */
+    uint32_t *numbers; /* server by place */
     size_t number_count;
     struct locus_server_config *specs; /* by server: what it has or comes back with */
     bool thresholds; /* any server has one, so that availability must be asked for */
@@ -40,7 +54,7 @@ struct engine {
     const struct arrival_batch *batch; /* while it runs */
     size_t next_departure;             /* of the batch */
     size_t arrival;                    /* of the batch, now */
-    uint32_t *open;                    /* handle by slot, NOT_OPEN: refused */
+    place *open;                       /* by slot; NOT_OPEN: refused */
     size_t open_count;                 /* room */
     struct leaving *found;             /* active before the first arrival; by time */
     size_t found_count, next_found;
@@ -66,16 +80,39 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static place place_of(const struct engine *e, uint32_t director, uint32_t handle)
+{
+    return handle << e->director_bits | director;
+}
+
+static uint32_t handle_at(const struct engine *e, place at)
+{
+    return at >> e->director_bits;
+}
+
+static struct locus_service *service_at(const struct engine *e, place at)
+{
+    return e->directors[at & e->director_mask].svc;
+}
+
+/* All directors have the same servers. */
+static bool in_service(const struct engine *e, uint32_t server)
+{
+    return e->directors[0].handles[server] != LOCUS_NO_SERVER;
+}
+
+/* To the director whose turn it is. */
 static bool available(void *arg, uint32_t server)
 {
     const struct engine *e = arg;
+    const struct director *d = &e->directors[e->director];
     struct locus_server_info info;
 
-    if (e->handles[server] == LOCUS_NO_SERVER || e->specs[server].weight == 0) {
+    if (!in_service(e, server) || e->specs[server].weight == 0) {
         return false;
     }
     return !e->thresholds ||
-           (locus_server_get(e->svc, e->handles[server], &info) == LOCUS_OK &&
+           (locus_server_get(d->svc, d->handles[server], &info) == LOCUS_OK &&
             !info.overloaded);
 }
 
@@ -88,17 +125,16 @@ static void offer(struct engine *e, uint32_t server)
 }
 
 /* The same after a connection has come or gone. */
-static void offer_loaded(struct engine *e, uint32_t handle)
+static void offer_loaded(struct engine *e, place at)
 {
     if (e->thresholds) {
-        offer(e, e->numbers[handle]);
+        offer(e, e->numbers[at]);
     }
 }
 
 /* ---- departures ------------------------------------------------------------------ */
 
-static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
-                         uint32_t handle)
+static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns, place at)
 {
     if (queue->tail - queue->head == queue->capacity) {
         size_t capacity = queue->capacity == 0 ? 1024 : 2 * queue->capacity;
@@ -115,7 +151,7 @@ static int push_inactive(struct inactive_queue *queue, uint64_t gone_ns,
             (struct inactive_queue){.ring = ring, .capacity = capacity, .tail = count};
     }
     queue->ring[queue->tail++ & (queue->capacity - 1)] =
-        (struct leaving){.at_ns = gone_ns, .handle = handle};
+        (struct leaving){.at_ns = gone_ns, .place = at};
     return LOCUS_OK;
 }
 
@@ -143,37 +179,43 @@ static uint64_t next_gone_ns(const struct engine *e)
                               : LOCUS_NEVER;
 }
 
-static int close_one(struct engine *e, uint32_t handle, bool udp, uint64_t at_ns)
+static int unbind(struct engine *e, place at)
 {
-    recorder_close(&e->recorder, e->numbers[handle], at_ns);
+    int status = locus_conn_unbind(service_at(e, at), handle_at(e, at), LOCUS_INACTIVE);
+
+    offer_loaded(e, at);
+    return status;
+}
+
+static int close_one(struct engine *e, place at, bool udp, uint64_t at_ns)
+{
+    recorder_close(&e->recorder, e->numbers[at], at_ns);
     if (udp) {
-        int unbound = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
-        offer_loaded(e, handle);
-        return unbound;
+        return unbind(e, at);
     }
-    int status = locus_conn_move(e->svc, handle, LOCUS_ACTIVE, LOCUS_INACTIVE);
+    int status = locus_conn_move(service_at(e, at), handle_at(e, at), LOCUS_ACTIVE,
+                                 LOCUS_INACTIVE);
     return status == LOCUS_OK
-               ? push_inactive(&e->inactive, add_time(at_ns, e->config.tcpfin_ns),
-                               handle)
+               ? push_inactive(&e->inactive, add_time(at_ns, e->config.tcpfin_ns), at)
                : status;
 }
 
 static int close_planned(struct engine *e)
 {
     const struct timed *d = &e->batch->departures[e->next_departure++];
-    uint32_t handle = e->open[departure_slot(d)];
+    place at = e->open[departure_slot(d)];
 
-    if (handle == NOT_OPEN) {
+    if (at == NOT_OPEN) {
         return LOCUS_OK;
     }
-    return close_one(e, handle, departure_is_udp(d), d->at_ns);
+    return close_one(e, at, departure_is_udp(d), d->at_ns);
 }
 
 static int close_found(struct engine *e)
 {
     const struct leaving *found = &e->found[e->next_found++];
 
-    return close_one(e, found->handle, false, found->at_ns);
+    return close_one(e, found->place, false, found->at_ns);
 }
 
 static int depart(struct engine *e, uint64_t now_ns)
@@ -190,22 +232,35 @@ static int depart(struct engine *e, uint64_t now_ns)
     }
     while (status == LOCUS_OK && next_gone_ns(e) <= now_ns) {
         struct inactive_queue *q = &e->inactive;
-        uint32_t handle = q->ring[q->head++ & (q->capacity - 1)].handle;
-        status = locus_conn_unbind(e->svc, handle, LOCUS_INACTIVE);
-        offer_loaded(e, handle);
+        status = unbind(e, q->ring[q->head++ & (q->capacity - 1)].place);
     }
     return status;
 }
 
 /* ---- events ---------------------------------------------------------------------- */
 
+/* What the maps of all directors come to. */
+static struct locus_service_stats add_stats(const struct engine *e)
+{
+    struct locus_service_stats sum = {0}, stats;
+
+    for (uint32_t d = 0; d < e->director_count; d++) {
+        locus_service_get_stats(e->directors[d].svc, &stats);
+        sum.destinations += stats.destinations;
+        sum.map_bytes += stats.map_bytes;
+        sum.expired += stats.expired;
+        sum.evicted += stats.evicted;
+        sum.forgotten += stats.forgotten;
+    }
+    return sum;
+}
+
 /* The map is largest just before something is taken out of it. */
 static void sample_map(struct engine *e)
 {
     struct tally *tally = e->recorder.tally;
-    struct locus_service_stats stats;
+    struct locus_service_stats stats = add_stats(e);
 
-    locus_service_get_stats(e->svc, &stats);
     if (stats.destinations > tally->map_entries_peak) {
         tally->map_entries_peak = stats.destinations;
     }
@@ -218,10 +273,10 @@ static void sample_map(struct engine *e)
     e->forgotten = stats.forgotten;
 }
 
-static int remember_number(struct engine *e, uint32_t handle, uint32_t server)
+static int remember_number(struct engine *e, place at, uint32_t server)
 {
-    if (handle >= e->number_count) {
-        size_t count = 2 * ((size_t)handle + 1);
+    if (at >= e->number_count) {
+        size_t count = 2 * ((size_t)at + 1);
         uint32_t *numbers = realloc(e->numbers, count * sizeof(*numbers));
         if (numbers == NULL) {
             return LOCUS_ENOMEM;
@@ -229,40 +284,62 @@ static int remember_number(struct engine *e, uint32_t handle, uint32_t server)
         e->numbers = numbers;
         e->number_count = count;
     }
-    e->numbers[handle] = server;
+    e->numbers[at] = server;
     return LOCUS_OK;
+}
+
+static int add_to_director(struct engine *e, uint32_t director, uint32_t server,
+                           uint64_t now_ns)
+{
+    struct director *d = &e->directors[director];
+    uint32_t handle;
+    int status = locus_server_add(d->svc, &e->specs[server], now_ns, &handle);
+
+    if (status != LOCUS_OK) {
+        return status;
+    }
+    d->handles[server] = handle;
+    return handle < NOT_OPEN >> e->director_bits
+               ? remember_number(e, place_of(e, director, handle), server)
+               : LOCUS_ERANGE;
+}
+
+/* All directors have it. */
+static void begin_service(struct engine *e, uint32_t server, uint64_t now_ns)
+{
+    recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
+    offer(e, server);
 }
 
 static int bring_in(struct engine *e, uint32_t server, uint64_t now_ns)
 {
-    uint32_t handle;
-    int status = locus_server_add(e->svc, &e->specs[server], now_ns, &handle);
+    int status = LOCUS_OK;
 
-    if (status == LOCUS_EEXIST) {
-        return LOCUS_OK; /* in service already: an event too many changes nothing */
+    if (in_service(e, server)) {
+        return LOCUS_OK; /* an event too many changes nothing */
+    }
+    for (uint32_t d = 0; status == LOCUS_OK && d < e->director_count; d++) {
+        status = add_to_director(e, d, server, now_ns);
     }
     if (status == LOCUS_OK) {
-        status = remember_number(e, handle, server);
+        begin_service(e, server, now_ns);
     }
-    if (status != LOCUS_OK) {
-        return status;
-    }
-    e->handles[server] = handle;
-    recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
-    offer(e, server);
-    return LOCUS_OK;
+    return status;
 }
 
 static int take_out(struct engine *e, uint32_t server, uint64_t now_ns)
 {
-    if (e->handles[server] == LOCUS_NO_SERVER) {
+    if (!in_service(e, server)) {
         return LOCUS_OK;
     }
-    int status = locus_server_remove(e->svc, e->handles[server], now_ns);
-    if (status != LOCUS_OK) {
-        return status;
+    for (uint32_t i = 0; i < e->director_count; i++) {
+        struct director *d = &e->directors[i];
+        int status = locus_server_remove(d->svc, d->handles[server], now_ns);
+        if (status != LOCUS_OK) {
+            return status;
+        }
+        d->handles[server] = LOCUS_NO_SERVER;
     }
-    e->handles[server] = LOCUS_NO_SERVER;
     e->recorder.tally->cut += e->recorder.servers[server].active;
     recorder_set_weight(&e->recorder, server, 0, now_ns);
     offer(e, server);
@@ -274,18 +351,23 @@ static int take_out(struct engine *e, uint32_t server, uint64_t now_ns)
 
 static int edit(struct engine *e, uint32_t server, uint64_t now_ns)
 {
-    if (e->handles[server] == LOCUS_NO_SERVER) {
+    int status = LOCUS_OK;
+
+    if (!in_service(e, server)) {
         return LOCUS_OK; /* it comes back with what was changed meanwhile */
     }
     recorder_set_weight(&e->recorder, server, e->specs[server].weight, now_ns);
-    int status = locus_server_edit(e->svc, e->handles[server], &e->specs[server]);
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->director_count; i++) {
+        struct director *d = &e->directors[i];
+        status = locus_server_edit(d->svc, d->handles[server], &e->specs[server]);
+    }
     offer(e, server);
     return status;
 }
 
 static bool serves(const struct engine *e, uint32_t server)
 {
-    return e->handles[server] != LOCUS_NO_SERVER && e->specs[server].weight > 0;
+    return in_service(e, server) && e->specs[server].weight > 0;
 }
 
 static void count_serving(struct engine *e)
@@ -314,12 +396,16 @@ static bool guard_keeps(struct engine *e, uint32_t server)
 
 static int change_scheduler(struct engine *e, const struct server_event *event)
 {
-    int status = locus_service_set_scheduler(e->svc, event->scheduler, event->flags,
-                                             event->at_ns);
+    int status = LOCUS_OK;
 
     e->ops = NULL;
-    if (status == LOCUS_OK && event->load_bound_percent != 0) {
-        status = locus_service_set_load_bound(e->svc, event->load_bound_percent);
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->director_count; i++) {
+        struct locus_service *svc = e->directors[i].svc;
+        status = locus_service_set_scheduler(svc, event->scheduler, event->flags,
+                                             event->at_ns);
+        if (status == LOCUS_OK && event->load_bound_percent != 0) {
+            status = locus_service_set_load_bound(svc, event->load_bound_percent);
+        }
     }
     return status;
 }
@@ -331,7 +417,7 @@ static int run_event(struct engine *e, const struct server_event *event)
     count_serving(e);
     switch (event->kind) {
     case EVENT_ADD:
-        if (e->handles[event->server] != LOCUS_NO_SERVER) {
+        if (in_service(e, event->server)) {
             return LOCUS_OK; /* as ipvsadm -a refuses it: what is there stays */
         }
         spec->weight = event->weight;
@@ -367,6 +453,14 @@ static int run_event(struct engine *e, const struct server_event *event)
     return LOCUS_EINVAL;
 }
 
+static void find_tick(struct engine *e)
+{
+    e->tick_ns = LOCUS_NEVER;
+    for (uint32_t d = 0; d < e->director_count; d++) {
+        e->tick_ns = earlier(e->tick_ns, locus_tick_due(e->directors[d].svc));
+    }
+}
+
 static int run_events(struct engine *e)
 {
     const struct server_list *list = e->config.servers;
@@ -385,9 +479,9 @@ static int run_events(struct engine *e)
     }
     e->event_ns =
         e->event < list->event_count ? list->events[e->event].at_ns : LOCUS_NEVER;
-    e->tick_ns = locus_tick_due(e->svc);
+    find_tick(e);
     if (e->tick_ns < now_ns) {
-        e->tick_ns = now_ns; /* at once; the service may not know yet how late it is */
+        e->tick_ns = now_ns; /* at once; a service may not know yet how late it is */
     }
     return status;
 }
@@ -395,8 +489,10 @@ static int run_events(struct engine *e)
 static void run_tick(struct engine *e)
 {
     sample_map(e);
-    locus_tick(e->svc, e->tick_ns, SIZE_MAX);
-    e->tick_ns = locus_tick_due(e->svc);
+    for (uint32_t d = 0; d < e->director_count; d++) {
+        locus_tick(e->directors[d].svc, e->tick_ns, SIZE_MAX);
+    }
+    find_tick(e);
 }
 
 static void run_interval(struct engine *e)
@@ -443,13 +539,41 @@ static int advance(struct engine *e, uint64_t now_ns)
 
 /* ---- arrivals -------------------------------------------------------------------- */
 
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t key_number(const struct engine *e, const union locus_key *key)
+{
+    return e->config.family == LOCUS_IPV4 ? key->ipv4
+                                          : key->words[0] ^ mixed(key->words[1]);
+}
+
+/* The one that a router sends it to, by a hash. */
+static uint32_t choose_director(struct engine *e, const struct arrival *a)
+{
+    uint64_t number = e->arrivals++;
+
+    if (e->config.director_by == BY_CLIENT) {
+        number = key_number(e, &a->request.src);
+    } else if (e->config.director_by == BY_DESTINATION) {
+        number = key_number(e, &a->request.dst);
+    }
+    return (uint32_t)(mixed(number + e->config.seed * 0x9e3779b97f4a7c15u) %
+                      e->director_count);
+}
+
 static int connect(struct engine *e, const struct arrival *a, struct locus_pick *pick)
 {
     enum locus_conn_state state = a->udp ? LOCUS_INACTIVE : LOCUS_ACTIVE;
+    const struct director *d = &e->directors[e->director];
     uint32_t server;
 
     if (e->ops == NULL) {
-        return locus_connect(e->svc, &a->request, a->start_ns, state, pick);
+        return locus_connect(d->svc, &a->request, a->start_ns, state, pick);
     }
     *pick = (struct locus_pick){.server = LOCUS_NO_SERVER,
                                 .trimmed = LOCUS_NO_SERVER,
@@ -458,11 +582,22 @@ static int connect(struct engine *e, const struct arrival *a, struct locus_pick 
     if (status != LOCUS_OK) {
         return status;
     }
-    pick->server = e->handles[server];
+    pick->server = d->handles[server];
     pick->why = 0;
-    status = locus_conn_bind(e->svc, pick->server, state);
-    offer_loaded(e, pick->server);
+    status = locus_conn_bind(d->svc, pick->server, state);
+    offer_loaded(e, place_of(e, e->director, pick->server));
     return status;
+}
+
+static int refuse(struct engine *e, const struct arrival *a,
+                  const struct locus_pick *pick)
+{
+    recorder_flush(&e->recorder, a->start_ns);
+    e->recorder.tally->refused++;
+    if (e->config.decision != NULL) {
+        e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, pick, false);
+    }
+    return LOCUS_OK;
 }
 
 static int arrive(struct engine *e, const struct arrival *a)
@@ -471,22 +606,23 @@ static int arrive(struct engine *e, const struct arrival *a)
     bool hit = false;
 
     e->open[a->slot] = NOT_OPEN;
+    if (e->director_count > 1) {
+        e->director = choose_director(e, a);
+    }
     int status = connect(e, a, &pick);
     if (status == LOCUS_ENOSERVER || status == LOCUS_ERANGE) {
-        recorder_flush(&e->recorder, a->start_ns);
-        e->recorder.tally->refused++;
-        if (e->config.decision != NULL) {
-            e->config.decision(e->config.decision_arg, a, LOCUS_NO_SERVER, &pick,
-                               false);
-        }
-        return LOCUS_OK;
+        return refuse(e, a, &pick);
     }
     if (status != LOCUS_OK) {
         return status;
     }
-    uint32_t server = e->numbers[pick.server];
-    e->open[a->slot] = pick.server;
+    place at = place_of(e, e->director, pick.server);
+    uint32_t server = e->numbers[at];
+    e->open[a->slot] = at;
     recorder_open(&e->recorder, server, a->start_ns);
+    if (e->config.herd) {
+        recorder_herd(&e->recorder, server);
+    }
     status = recorder_contact(&e->recorder, a->destination, server, a->bytes);
     if (status == LOCUS_OK && e->caches != NULL) {
         status = cache_request(e->caches[server], a->destination, a->bytes, &hit);
@@ -502,7 +638,7 @@ static int arrive(struct engine *e, const struct arrival *a)
 static int make_slots(struct engine *e, size_t count)
 {
     if (count > e->open_count) {
-        uint32_t *open = realloc(e->open, 2 * count * sizeof(*open));
+        place *open = realloc(e->open, 2 * count * sizeof(*open));
         if (open == NULL) {
             return LOCUS_ENOMEM;
         }
@@ -571,27 +707,38 @@ int engine_finish(struct engine *engine)
  * time that one of their kind has left at most. */
 enum { FOUND_ACTIVE_S = 900 };
 
+/* Directors have their parts of them. */
+static int take_over_one(struct engine *e, uint32_t server, uint32_t number,
+                         enum locus_conn_state state, place *out)
+{
+    uint32_t director = number % e->director_count;
+    uint32_t handle = e->directors[director].handles[server];
+
+    *out = place_of(e, director, handle);
+    return locus_conn_bind(e->directors[director].svc, handle, state);
+}
+
 static int take_over(struct engine *e, uint32_t server, const struct server_spec *spec)
 {
     int status = LOCUS_OK;
     uint64_t active_ns = FOUND_ACTIVE_S * (uint64_t)1000000000;
+    place at;
 
     for (uint32_t i = 0; status == LOCUS_OK && i < spec->active; i++) {
-        status = locus_conn_bind(e->svc, e->handles[server], LOCUS_ACTIVE);
+        status = take_over_one(e, server, i, LOCUS_ACTIVE, &at);
         if (status == LOCUS_OK) {
             recorder_open(&e->recorder, server, 0);
             e->found[e->found_count++] = (struct leaving){
                 .at_ns = active_ns / spec->active * (i + 1),
-                .handle = e->handles[server],
+                .place = at,
             };
         }
     }
     for (uint32_t i = 0; status == LOCUS_OK && i < spec->inactive; i++) {
-        status = locus_conn_bind(e->svc, e->handles[server], LOCUS_INACTIVE);
+        status = take_over_one(e, server, i, LOCUS_INACTIVE, &at);
         if (status == LOCUS_OK) {
             status = push_inactive(&e->inactive,
-                                   e->config.tcpfin_ns / spec->inactive * (i + 1),
-                                   e->handles[server]);
+                                   e->config.tcpfin_ns / spec->inactive * (i + 1), at);
         }
     }
     return status;
@@ -602,7 +749,7 @@ static int by_time(const void *a, const void *b)
     const struct leaving *x = a, *y = b;
 
     return x->at_ns != y->at_ns ? (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns)
-                                : (x->handle > y->handle) - (x->handle < y->handle);
+                                : (x->place > y->place) - (x->place < y->place);
 }
 
 static int take_over_all(struct engine *e)
@@ -620,7 +767,7 @@ static int take_over_all(struct engine *e)
         return LOCUS_ENOMEM;
     }
     for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
-        if (e->handles[i] != LOCUS_NO_SERVER) {
+        if (in_service(e, i)) {
             status = take_over(e, i, &list->items[i]);
         }
     }
@@ -649,6 +796,24 @@ static int make_caches(struct engine *e)
     return LOCUS_OK;
 }
 
+/* With what serves already when the replay begins, in the order of the list. */
+static int fill_director(struct engine *e, uint32_t director)
+{
+    uint32_t first =
+        e->config.stagger
+            ? (uint32_t)((uint64_t)director * e->server_count / e->director_count)
+            : 0;
+    int status = LOCUS_OK;
+
+    for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
+        uint32_t server = (first + i) % e->server_count;
+        if (!e->config.servers->items[server].later) {
+            status = add_to_director(e, director, server, 0);
+        }
+    }
+    return status;
+}
+
 static int make_servers(struct engine *e)
 {
     const struct server_list *list = e->config.servers;
@@ -656,7 +821,6 @@ static int make_servers(struct engine *e)
 
     for (uint32_t i = 0; i < e->server_count; i++) {
         const struct server_spec *spec = &list->items[i];
-        e->handles[i] = LOCUS_NO_SERVER;
         e->specs[i] = (struct locus_server_config){
             .address = spec->address,
             .weight = spec->weight,
@@ -664,23 +828,39 @@ static int make_servers(struct engine *e)
             .upper_threshold = spec->upper,
             .lower_threshold = spec->lower,
             .tag = i,
+            .warm = true,
         };
         e->thresholds = e->thresholds || spec->upper > 0;
     }
     for (size_t i = 0; i < list->event_count; i++) {
         e->thresholds = e->thresholds || list->events[i].upper > 0;
     }
+    for (uint32_t d = 0; status == LOCUS_OK && d < e->director_count; d++) {
+        status = fill_director(e, d);
+    }
     for (uint32_t i = 0; status == LOCUS_OK && i < e->server_count; i++) {
-        if (!list->items[i].later) {
-            e->specs[i].warm = true; /* it serves already when the replay begins */
-            status = bring_in(e, i, 0);
-            e->specs[i].warm = false;
+        e->specs[i].warm = false;
+        if (in_service(e, i)) {
+            begin_service(e, i, 0);
         }
     }
     return status;
 }
 
-static int make_service(struct engine *e)
+static int make_director(struct engine *e, struct director *d,
+                         const struct locus_service_config *service)
+{
+    d->handles = malloc(e->server_count * sizeof(*d->handles));
+    if (d->handles == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    for (uint32_t i = 0; i < e->server_count; i++) {
+        d->handles[i] = LOCUS_NO_SERVER;
+    }
+    return locus_service_create(service, &d->svc);
+}
+
+static int make_directors(struct engine *e)
 {
     const struct engine_config *c = &e->config;
     struct locus_rules rules = c->rules != NULL ? *c->rules : *locus_rules_find(NULL);
@@ -693,11 +873,25 @@ static int make_service(struct engine *e)
         .expiration_ns = c->expiration_ns,
         .max_entries = c->max_entries,
     };
+    uint32_t count = c->policy->directors > 1 ? c->policy->directors : 1;
+    int status = LOCUS_OK;
 
     if (c->policy->load_bound_percent != 0) {
         rules.load_bound_percent = c->policy->load_bound_percent;
     }
-    return locus_service_create(&service, &e->svc);
+    e->directors = calloc(count, sizeof(*e->directors));
+    if (e->directors == NULL) {
+        return LOCUS_ENOMEM;
+    }
+    while (1u << e->director_bits < count) {
+        e->director_bits++;
+    }
+    e->director_mask = (1u << e->director_bits) - 1;
+    while (status == LOCUS_OK && e->director_count < count) {
+        status = make_director(e, &e->directors[e->director_count++], &service);
+        service.seed++;
+    }
+    return status;
 }
 
 static int make_policy(struct engine *e)
@@ -727,14 +921,13 @@ static int make(struct engine *e)
 {
     int status;
 
-    e->handles = calloc(e->server_count, sizeof(*e->handles));
     e->specs = calloc(e->server_count, sizeof(*e->specs));
-    if (e->handles == NULL || e->specs == NULL) {
+    if (e->specs == NULL) {
         return LOCUS_ENOMEM;
     }
     status = recorder_init(&e->recorder, e->server_count, available, e);
     if (status == LOCUS_OK) {
-        status = make_service(e);
+        status = make_directors(e);
     }
     if (status == LOCUS_OK) {
         status = make_caches(e);
@@ -766,7 +959,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
     e->event_ns = config->servers->event_count > 0 ? config->servers->events[0].at_ns
                                                    : LOCUS_NEVER;
     e->interval_ns = config->interval != NULL ? config->interval_ns : LOCUS_NEVER;
-    e->tick_ns = locus_tick_due(e->svc);
+    find_tick(e);
     find_due(e);
     *out = e;
     return LOCUS_OK;
@@ -776,16 +969,18 @@ int engine_load(struct engine *engine, locus_read_fn *read, void *arg,
                 struct locus_snapshot_report *report)
 {
     static const struct locus_snapshot_options options = {.now_ns = 0};
-    int status = locus_snapshot_load(engine->svc, &options, read, arg, report);
+    int status =
+        locus_snapshot_load(engine->directors[0].svc, &options, read, arg, report);
 
-    engine->tick_ns = locus_tick_due(engine->svc);
+    find_tick(engine);
     find_due(engine);
     return status;
 }
 
 int engine_save(struct engine *engine, locus_write_fn *write, void *arg)
 {
-    return locus_snapshot_save(engine->svc, engine->recorder.now_ns, write, arg);
+    return locus_snapshot_save(engine->directors[0].svc, engine->recorder.now_ns, write,
+                               arg);
 }
 
 void engine_destroy(struct engine *engine)
@@ -800,13 +995,16 @@ void engine_destroy(struct engine *engine)
     if (engine->config.policy->ops != NULL) {
         engine->config.policy->ops->destroy(engine->ops_state);
     }
-    locus_service_destroy(engine->svc);
+    for (uint32_t d = 0; d < engine->director_count; d++) {
+        locus_service_destroy(engine->directors[d].svc);
+        free(engine->directors[d].handles);
+    }
+    free(engine->directors);
     recorder_fini(&engine->recorder);
     free(engine->found);
     free(engine->open);
     free(engine->inactive.ring);
     free(engine->numbers);
     free(engine->specs);
-    free(engine->handles);
     free(engine);
 }

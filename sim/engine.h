@@ -5,7 +5,8 @@
  *
  * A TCP connection is active from its start to its FIN at start + duration, then inactive
  * for tcpfin_ns, then gone. A UDP flow is inactive from its start to udp_ns after its last
- * packet. At equal times departures come first, then periodic work, then events, then
+ * packet. A policy with several directors has as many services, among which arrivals are
+ * shared out; each counts only what it has picked itself. At equal times departures come first, then periodic work, then events, then
  * arrivals.
  *
  *     engine_create(&config, &engine)
@@ -37,6 +38,9 @@ typedef void engine_decision_fn(void *arg, const struct arrival *arrival,
 typedef void engine_interval_fn(void *arg, const struct engine *engine,
                                 uint64_t now_ns);
 
+/* What decides which of several directors has a connection. */
+enum director_by { BY_CONNECTION, BY_CLIENT, BY_DESTINATION };
+
 struct engine_config {
     const struct policy *policy;     /* borrowed, as all pointers here, until destroy */
     const struct locus_rules *rules; /* NULL: "kernel" */
@@ -46,6 +50,9 @@ struct engine_config {
     uint64_t seed;
     const struct server_list *servers;
     uint64_t tcpfin_ns;
+    enum director_by director_by;
+    bool stagger;         /* directors list the servers from different ones on */
+    bool herd;            /* count it */
     const char *pool_uri; /* of leastalloc; NULL: mem: */
     char *error; /* gets the words of a failure, POLICY_ERROR_SIZE bytes; or NULL */
     struct cache_config cache; /* capacity 0: none */
@@ -65,7 +72,7 @@ void engine_destroy(struct engine *engine);
 int engine_run(struct engine *engine, const struct arrival_batch *batch);
 int engine_finish(struct engine *engine);
 
-/* Between create and run: the map of a snapshot, as of the beginning of the trace; of servers
+/* Of one director. Between create and run: the map of a snapshot, as of the beginning of the trace; of servers
  * that are in service then. What is open and cached is not part of it. */
 int engine_load(struct engine *engine, locus_read_fn *read, void *arg,
                 struct locus_snapshot_report *report);

@@ -80,6 +80,14 @@ const struct figure_spec figure_specs[] = {
      .about = "connections that were active on a server when it was removed or failed"},
     {FIGURE(kept), .label = "kept", .unit = FIGURE_COUNT, .rank = 7,
      .needs = NEEDS_GUARD, .about = "servers that the guard kept in service"},
+    {FIGURE(excess), .label = "excess", .unit = FIGURE_COUNT, .rank = 6,
+     .needs = NEEDS_DIRECTORS,
+     .about =
+         "the most active connections that a server had beyond its share of all, by "
+         "weight, when it was given one"},
+    {FIGURE(herd_ppm), .label = "herd", .unit = FIGURE_RATIO, .rank = 6,
+     .needs = NEEDS_DIRECTORS,
+     .about = "how many times that share it then had; a share below 1 counts as 1"},
     {.name = NULL},
 };
 
@@ -242,6 +250,21 @@ void recorder_open(struct recorder *r, uint32_t server, uint64_t now_ns)
         r->top = load;
         r->top_server = server;
         r->top_stale = false;
+    }
+}
+
+void recorder_herd(struct recorder *r, uint32_t server)
+{
+    const struct server_state *s = &r->servers[server];
+
+    if (!s->counted) {
+        return;
+    }
+    double share = (double)r->active * s->weight / (double)r->weight;
+    double excess = s->active - share;
+    if (excess > r->tally->excess) {
+        r->tally->excess = excess;
+        r->tally->herd = s->active / (share > 1 ? share : 1);
     }
 }
 
@@ -480,6 +503,10 @@ static void add_tally(struct tally *sum, const struct tally *t)
     if (t->imbalance_peak > sum->imbalance_peak) {
         sum->imbalance_peak = t->imbalance_peak;
     }
+    if (t->excess > sum->excess) {
+        sum->excess = t->excess;
+        sum->herd = t->herd;
+    }
     if (t->map_entries_peak > sum->map_entries_peak) {
         sum->map_entries_peak = t->map_entries_peak;
     }
@@ -598,6 +625,8 @@ void recorder_figures(const struct recorder *r, size_t phase, struct figures *ou
     out->forgotten = sum.forgotten;
     out->cut = sum.cut;
     out->kept = sum.kept;
+    out->excess = (uint64_t)(sum.excess + 0.5);
+    out->herd_ppm = (uint64_t)(sum.herd * 1e6 + 0.5);
     if (phase == SIZE_MAX) {
         count_replicas(r, out);
     }

@@ -52,6 +52,8 @@ struct figures {
     uint64_t forgotten; /* destinations that the map had no room for */
     uint64_t cut;       /* active on a server when it was removed or failed */
     uint64_t kept;      /* servers that a scenario's guard kept in service */
+    uint64_t excess;    /* connections above a server's share when it was given one */
+    uint64_t herd_ppm;  /* ... how many times its share it then had */
 };
 
 struct server_figures {
@@ -73,6 +75,7 @@ enum figure_needs {
     NEEDS_REFUSALS,
     NEEDS_REMOVALS,
     NEEDS_GUARD,
+    NEEDS_DIRECTORS,
 };
 
 struct figure_spec {
@@ -115,6 +118,8 @@ struct tally {
     double imbalance_ns, cv_ns, jain_ns; /* integrals over busy time */
     double active_ns, imbalance_active_ns;
     double imbalance_peak;
+    double excess,
+        herd; /* of the connection that went farthest beyond its server's share */
     uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, cut, kept;
     struct server_tally *servers;
 };
@@ -173,6 +178,9 @@ int recorder_phase(struct recorder *r, uint64_t now_ns);
 
 void recorder_open(struct recorder *r, uint32_t server, uint64_t now_ns);
 void recorder_close(struct recorder *r, uint32_t server, uint64_t now_ns);
+/* After recorder_open(): how far it went beyond the server's share, by weight, of what is
+ * active. */
+void recorder_herd(struct recorder *r, uint32_t server);
 /* Brings every integral up to now. */
 void recorder_flush(struct recorder *r, uint64_t now_ns);
 /* A connection for destination went to server. ENOMEM: not counted. */

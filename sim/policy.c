@@ -77,6 +77,28 @@ bool policy_parse(const char *text, size_t length, struct policy *out)
     return false;
 }
 
+bool policy_parse_directors(const char *text, size_t length, struct policy *out)
+{
+    const char *at = memchr(text, '@', length);
+    size_t before = at != NULL ? (size_t)(at - text) : length;
+    uint64_t directors = 0;
+
+    if (!policy_parse(text, before, out)) {
+        return false;
+    }
+    if (at == NULL) {
+        return true;
+    }
+    if (length >= sizeof(out->text) || out->ops != NULL ||
+        !read_number(at + 1, length - before - 1, &directors) || directors < 2 ||
+        directors > DIRECTORS_MAX) {
+        return false;
+    }
+    memcpy(out->text, text, length);
+    out->directors = (uint32_t)directors;
+    return true;
+}
+
 void policy_text(const char *scheduler, uint32_t flags, uint32_t load_bound_percent,
                  char *text, size_t size)
 {

@@ -50,13 +50,17 @@ struct policy {
     const char *scheduler;  /* of the library; "none" with ops */
     uint32_t flags;
     uint32_t load_bound_percent;  /* of chbl; 0: as the rules say */
+    uint32_t directors;           /* that share the connections; 0 is 1 */
     const struct policy_ops *ops; /* NULL: the library's */
 };
 
 /* Reads "name", "name:fallback:port" or "chbl:1.25"; false when there is no such policy, flag
  * or bound. */
 bool policy_parse(const char *text, size_t length, struct policy *out);
-/* The same backwards. */
+/* The same with "@8" behind it: 2 to 256 directors, of the library's policies. */
+enum { DIRECTORS_MAX = 256 };
+bool policy_parse_directors(const char *text, size_t length, struct policy *out);
+/* A scheduler's backwards. */
 void policy_text(const char *scheduler, uint32_t flags, uint32_t load_bound_percent,
                  char *text, size_t size);
 /* The index-th name, NULL past the end; *about (may be NULL): one line. */

@@ -69,6 +69,9 @@ struct report {
     bool weights_from_trace; /* servers' weights were chosen by concurrency */
     uint64_t concurrency_p99, concurrency_peak; /* of the trace; then known */
     bool interrupted;
+    bool directors; /* a policy has several of them */
+    const char *director_by;
+    bool stagger;
     const char *pool; /* the file that the servers came from, or NULL */
     struct policy_report *policies;
     size_t policy_count;

@@ -114,6 +114,10 @@ static json_t *settings_object(const struct report *report)
         }
         json_object_set_new(object, "rules_changed", changed);
     }
+    if (report->directors) {
+        json_object_set_new(object, "director_by", json_string(report->director_by));
+        json_object_set_new(object, "stagger", json_boolean(report->stagger));
+    }
     set_text(object, "proto", protocols[report->arrivals->proto]);
     set_number(object, "tcpfin_ms", report->tcpfin_ns / 1000000u);
     set_number(object, "udp_ms", report->udp_ns / 1000000u);

@@ -135,6 +135,8 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
                has_event(report->servers, EVENT_FAIL);
     case NEEDS_GUARD:
         return has_event(report->servers, EVENT_GUARD);
+    case NEEDS_DIRECTORS:
+        return report->directors;
     case NEEDS_MAP:
     case NEEDS_REFUSALS:
         break;
@@ -271,6 +273,10 @@ static void print_servers(FILE *out, const struct report *report)
                 report->cache.objects ? report_count(report->cache.capacity, a)
                                       : report_bytes(report->cache.capacity, a),
                 report->cache.objects ? " objects" : "");
+    }
+    if (report->directors) {
+        fprintf(out, "\nshared   among directors by %s%s", report->director_by,
+                report->stagger ? ", who list the servers from different ones on" : "");
     }
     fprintf(out, "\n\n");
 }

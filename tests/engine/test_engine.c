@@ -15,6 +15,8 @@ static struct server_list servers;
 static struct plan plan;
 static struct arrival_batch batch;
 static struct locus_rules rules;
+static struct engine_config
+    directed; /* what of it begin() takes: directors and decisions */
 
 static void make_servers(uint32_t count, uint32_t weight)
 {
@@ -53,9 +55,14 @@ static struct engine *begin(const char *policy_text)
         .tcpfin_ns = 120 * SECOND,
         .phases = true,
         .seed = 1,
+        .director_by = directed.director_by,
+        .stagger = directed.stagger,
+        .herd = directed.herd,
+        .decision = directed.decision,
+        .decision_arg = directed.decision_arg,
     };
 
-    ck_assert(policy_parse(policy_text, strlen(policy_text), &policy));
+    ck_assert(policy_parse_directors(policy_text, strlen(policy_text), &policy));
     ck_assert_int_eq(engine_create(&config, &engine), 0);
     plan_init(&plan, 0, 300 * SECOND);
     return engine;
@@ -626,6 +633,149 @@ START_TEST(the_engine_agrees_with_a_plain_replay)
 }
 END_TEST
 
+/* ---- directors ------------------------------------------------------------------- */
+
+enum { CLIENTS = 3, ROOM = 4000 };
+
+static uint32_t decided[ROOM];
+static size_t decided_count;
+
+static void note_decision(void *arg, const struct arrival *arrival, uint32_t server,
+                          const struct locus_pick *pick, bool cache_hit)
+{
+    (void)arg;
+    (void)arrival;
+    (void)pick;
+    (void)cache_hit;
+    decided[decided_count++] = server;
+}
+
+/* Servers that come, fill up, fail and come back. */
+static void make_restless_servers(void)
+{
+    make_servers(SERVERS, 4);
+    servers.items[1].upper = 6;
+    servers.items[1].lower = 4;
+    add_event(300 * SECOND, EVENT_FAIL, 0, 0);
+    add_event(400 * SECOND, EVENT_WEIGHT, 2, 1);
+    add_event(500 * SECOND, EVENT_RESTORE, 0, 0);
+    add_event(600 * SECOND, EVENT_FAIL, 1, 0);
+}
+
+/* The decisions of a run over those arrivals, of that client or (CLIENTS) of all. */
+static size_t decide(const char *policy, uint32_t client, uint32_t *servers_of)
+{
+    static struct arrival own[ARRIVALS];
+    size_t count = 0;
+
+    make_restless_servers();
+    decided_count = 0;
+    struct engine *engine = begin(policy);
+    for (size_t i = 0; i < ARRIVALS; i++) {
+        if (client == CLIENTS || arrivals[i].request.src.ipv4 == client) {
+            own[count++] = arrivals[i];
+        }
+    }
+    run_batch(engine, own, count);
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.connections + f.refused, count);
+    for (uint32_t i = 0; i < SERVERS; i++) {
+        ck_assert_uint_eq(engine_recorder(engine)->servers[i].active, 0);
+    }
+    done(engine);
+    memcpy(servers_of, decided, count * sizeof(*decided));
+    return count;
+}
+
+START_TEST(a_director_picks_as_if_it_were_alone)
+{
+    static const char *const names[][2] = {
+        {"wlc@256", "wlc"}, {"lblc@256", "lblc"}, {"lblcr@256", "lblcr"},
+        {"sed@256", "sed"}, {"rr@256", "rr"},     {"wrr@256", "wrr"},
+        {"dh@256", "dh"},   {"mh@256", "mh"},     {"chbl@256", "chbl"}};
+    static uint32_t together[ARRIVALS], alone[CLIENTS][ARRIVALS];
+    size_t at[CLIENTS] = {0};
+
+    directed =
+        (struct engine_config){.director_by = BY_CLIENT, .decision = note_decision};
+    make_trace(7);
+    for (size_t i = 0; i < ARRIVALS; i++) {
+        arrivals[i].request.src.ipv4 = (uint32_t)(i * i / 5 % CLIENTS);
+    }
+    ck_assert_uint_eq(decide(names[_i][0], CLIENTS, together), ARRIVALS);
+    for (uint32_t c = 0; c < CLIENTS; c++) {
+        decide(names[_i][1], c, alone[c]);
+    }
+    for (size_t i = 0; i < ARRIVALS; i++) {
+        uint32_t c = arrivals[i].request.src.ipv4;
+        MUST(together[i] == alone[c][at[c]++]);
+    }
+}
+END_TEST
+
+/* The most that one server got of the first connections of 60 clients. */
+static uint64_t most_of_the_first(const char *policy, bool stagger, struct figures *f)
+{
+    struct server_figures s[8];
+    uint64_t most = 0;
+
+    directed = (struct engine_config){
+        .director_by = BY_CLIENT, .stagger = stagger, .herd = true};
+    make_servers(8, 4);
+    struct engine *engine = begin(policy);
+    for (uint32_t client = 0; client < 60; client++) {
+        struct arrival a = make_arrival(0, SECOND, client);
+        a.request.src.ipv4 = client;
+        arrive(engine, a);
+    }
+    *f = end(engine);
+    recorder_server_figures(engine_recorder(engine), SIZE_MAX, s);
+    for (size_t i = 0; i < 8; i++) {
+        most = s[i].connections > most ? s[i].connections : most;
+    }
+    done(engine);
+    return most;
+}
+
+START_TEST(directors_that_begin_alike_herd_and_staggered_ones_do_not)
+{
+    static const char *const names[][2] = {{"wlc@256", "wlc"}, {"rr@256", "rr"}};
+    struct figures f;
+
+    ck_assert_uint_eq(most_of_the_first(names[_i][1], false, &f), 8);
+    ck_assert_uint_eq(f.excess, 1);
+    ck_assert_uint_ge(most_of_the_first(names[_i][0], false, &f), 45);
+    ck_assert_uint_ge(f.excess, 35);
+    ck_assert_uint_ge(f.herd_ppm, 5000000);
+    ck_assert_uint_le(most_of_the_first(names[_i][0], true, &f), 16);
+    ck_assert_uint_le(f.excess, 9);
+}
+END_TEST
+
+START_TEST(policies_with_directors_are_read_strictly)
+{
+    static const char *const bad[] = {
+        "wlc@",    "wlc@0",        "wlc@1",  "wlc@257",     "wlc@8x",   "@8",
+        "wlc@8@8", "leastalloc@8", "wlc@-8", "chbl@8:1.25", "mh@8:port"};
+    static const struct {
+        const char *text;
+        uint32_t directors;
+    } good[] = {{"wlc", 0}, {"wlc@2", 2}, {"mh:port@256", 256}, {"chbl:1.25@8", 8}};
+    struct policy policy;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ck_assert_msg(!policy_parse_directors(bad[i], strlen(bad[i]), &policy), "%s",
+                      bad[i]);
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        const char *text = good[i].text;
+        ck_assert_msg(policy_parse_directors(text, strlen(text), &policy), "%s", text);
+        ck_assert_str_eq(policy.text, text);
+        ck_assert_uint_eq(policy.directors, good[i].directors);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine");
@@ -654,5 +804,9 @@ int main(void)
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
     tcase_add_test(tcase, connections_found_inactive_leave_every_server_evenly);
     tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
+    tcase_add_loop_test(tcase, a_director_picks_as_if_it_were_alone, 0, 9);
+    tcase_add_loop_test(
+        tcase, directors_that_begin_alike_herd_and_staggered_ones_do_not, 0, 2);
+    tcase_add_test(tcase, policies_with_directors_are_read_strictly);
     return suite_run(suite);
 }
