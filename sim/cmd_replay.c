@@ -63,10 +63,11 @@ static const struct option_spec options[] = {
     {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
      "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
      "remove "
-     "SERVER | fail SERVER | restore SERVER | thresholds SERVER UPPER LOWER | guard N "
-     "or N% | "
-     "scheduler "
-     "NAME.",
+     "SERVER | fail SERVER | restore SERVER | break SERVER (answers at once, with "
+     "errors, and "
+     "passes its checks) | mend SERVER | thresholds SERVER UPPER LOWER | guard N or N% "
+     "| "
+     "scheduler NAME.",
      0, 0, NULL},
     {"pool-uri", 0, OPTION_STRING, AT(pool_uri), "URI",
      "Where leastalloc keeps its counts, as of 'locus pool': mem: (the default), or "

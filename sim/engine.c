@@ -49,6 +49,7 @@ struct engine {
     uint32_t *numbers; /* server by place */
     size_t number_count;
     struct locus_server_config *specs; /* by server: what it has or comes back with */
+    bool *broken;                      /* by server */
     bool thresholds; /* any server has one, so that availability must be asked for */
 
     const struct arrival_batch *batch; /* while it runs */
@@ -443,6 +444,10 @@ static int run_event(struct engine *e, const struct server_event *event)
         spec->upper_threshold = event->upper;
         spec->lower_threshold = event->lower;
         return edit(e, event->server, event->at_ns);
+    case EVENT_BREAK:
+    case EVENT_MEND:
+        e->broken[event->server] = event->kind == EVENT_BREAK;
+        return LOCUS_OK;
     case EVENT_SCHEDULER:
         return change_scheduler(e, event);
     case EVENT_GUARD:
@@ -624,7 +629,11 @@ static int arrive(struct engine *e, const struct arrival *a)
         recorder_herd(&e->recorder, server);
     }
     status = recorder_contact(&e->recorder, a->destination, server, a->bytes);
-    if (status == LOCUS_OK && e->caches != NULL) {
+    if (status == LOCUS_OK && e->broken[server]) {
+        e->open[a->slot] = NOT_OPEN;
+        e->recorder.tally->errors++;
+        status = close_one(e, at, a->udp, a->start_ns);
+    } else if (status == LOCUS_OK && e->caches != NULL) {
         status = cache_request(e->caches[server], a->destination, a->bytes, &hit);
         e->recorder.tally->hits += hit;
         e->recorder.tally->hit_bytes += hit ? a->bytes : 0;
@@ -922,7 +931,8 @@ static int make(struct engine *e)
     int status;
 
     e->specs = calloc(e->server_count, sizeof(*e->specs));
-    if (e->specs == NULL) {
+    e->broken = calloc(e->server_count, sizeof(*e->broken));
+    if (e->specs == NULL || e->broken == NULL) {
         return LOCUS_ENOMEM;
     }
     status = recorder_init(&e->recorder, e->server_count, available, e);
@@ -1006,5 +1016,6 @@ void engine_destroy(struct engine *engine)
     free(engine->inactive.ring);
     free(engine->numbers);
     free(engine->specs);
+    free(engine->broken);
     free(engine);
 }

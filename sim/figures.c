@@ -80,6 +80,9 @@ const struct figure_spec figure_specs[] = {
      .about = "connections that were active on a server when it was removed or failed"},
     {FIGURE(kept), .label = "kept", .unit = FIGURE_COUNT, .rank = 7,
      .needs = NEEDS_GUARD, .about = "servers that the guard kept in service"},
+    {FIGURE(errors), .label = "errors", .unit = FIGURE_COUNT, .rank = 3,
+     .needs = NEEDS_BREAKS,
+     .about = "connections given to a server that answers with errors"},
     {FIGURE(excess), .label = "excess", .unit = FIGURE_COUNT, .rank = 6,
      .needs = NEEDS_DIRECTORS,
      .about =
@@ -500,6 +503,7 @@ static void add_tally(struct tally *sum, const struct tally *t)
     sum->forgotten += t->forgotten;
     sum->cut += t->cut;
     sum->kept += t->kept;
+    sum->errors += t->errors;
     if (t->imbalance_peak > sum->imbalance_peak) {
         sum->imbalance_peak = t->imbalance_peak;
     }
@@ -625,6 +629,7 @@ void recorder_figures(const struct recorder *r, size_t phase, struct figures *ou
     out->forgotten = sum.forgotten;
     out->cut = sum.cut;
     out->kept = sum.kept;
+    out->errors = sum.errors;
     out->excess = (uint64_t)(sum.excess + 0.5);
     out->herd_ppm = (uint64_t)(sum.herd * 1e6 + 0.5);
     if (phase == SIZE_MAX) {

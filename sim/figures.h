@@ -52,6 +52,7 @@ struct figures {
     uint64_t forgotten; /* destinations that the map had no room for */
     uint64_t cut;       /* active on a server when it was removed or failed */
     uint64_t kept;      /* servers that a scenario's guard kept in service */
+    uint64_t errors;    /* connections given to a server that a scenario has broken */
     uint64_t excess;    /* connections above a server's share when it was given one */
     uint64_t herd_ppm;  /* ... how many times its share it then had */
 };
@@ -75,6 +76,7 @@ enum figure_needs {
     NEEDS_REFUSALS,
     NEEDS_REMOVALS,
     NEEDS_GUARD,
+    NEEDS_BREAKS,
     NEEDS_DIRECTORS,
 };
 
@@ -120,7 +122,7 @@ struct tally {
     double imbalance_peak;
     double excess,
         herd; /* of the connection that went farthest beyond its server's share */
-    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, cut, kept;
+    uint64_t map_entries_peak, map_bytes_peak, evicted, forgotten, cut, kept, errors;
     struct server_tally *servers;
 };
 

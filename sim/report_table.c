@@ -135,6 +135,8 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
                has_event(report->servers, EVENT_FAIL);
     case NEEDS_GUARD:
         return has_event(report->servers, EVENT_GUARD);
+    case NEEDS_BREAKS:
+        return has_event(report->servers, EVENT_BREAK);
     case NEEDS_DIRECTORS:
         return report->directors;
     case NEEDS_MAP:

@@ -22,6 +22,8 @@ static const struct {
     {"remove", EVENT_REMOVE, 0, "remove SERVER"},
     {"fail", EVENT_FAIL, 0, "fail SERVER"},
     {"restore", EVENT_RESTORE, 0, "restore SERVER"},
+    {"break", EVENT_BREAK, 0, "break SERVER"},
+    {"mend", EVENT_MEND, 0, "mend SERVER"},
     {"scheduler", EVENT_SCHEDULER, 0, "scheduler NAME"},
     {"guard", EVENT_GUARD, 0, "guard N or guard N%"},
 };
@@ -49,6 +51,8 @@ void server_event_text(const struct server_list *list, const struct server_event
     case EVENT_REMOVE:
     case EVENT_FAIL:
     case EVENT_RESTORE:
+    case EVENT_BREAK:
+    case EVENT_MEND:
         snprintf(text, EVENT_TEXT, "%s %s", word, server);
         break;
     case EVENT_SCHEDULER:
@@ -178,8 +182,8 @@ static int scenario_line(struct pool_parse *parse, struct server_list *list,
     if (kind == EVENT_WORDS) {
         return pool_error(
             parse,
-            "expected TIME and weight, thresholds, add, remove, fail, restore, "
-            "scheduler or guard, not '%s'",
+            "expected TIME and weight, thresholds, add, remove, fail, restore, break, "
+            "mend, scheduler or guard, not '%s'",
             count < 2 ? words[0] : words[1]);
     }
     if (!read_duration_ns(words[0], strlen(words[0]), &event.at_ns)) {
@@ -216,6 +220,8 @@ static bool is_idle(const struct server_event *event, bool in_service)
         return !in_service;
     case EVENT_WEIGHT:
     case EVENT_THRESHOLDS:
+    case EVENT_BREAK:
+    case EVENT_MEND:
     case EVENT_SCHEDULER:
     case EVENT_GUARD:
         break;

@@ -33,6 +33,8 @@ enum server_event_kind {
     EVENT_REMOVE,     /* goes out of service */
     EVENT_FAIL,       /* the same, by accident */
     EVENT_RESTORE,    /* comes back with what it had, cold */
+    EVENT_BREAK,      /* answers at once, with an error, and passes its checks */
+    EVENT_MEND,       /* no longer */
     EVENT_SCHEDULER,  /* scheduler, flags, load_bound_percent */
     EVENT_GUARD,      /* floor, percent: from now on nothing is taken below it */
 };

@@ -535,6 +535,50 @@ START_TEST(connections_found_inactive_leave_every_server_evenly)
 }
 END_TEST
 
+/* It has the fewest connections, always: wlc counts those that have ended one 256th. */
+START_TEST(a_server_that_fails_fast_draws_connections_until_it_is_mended)
+{
+    static const struct {
+        const char *policy;
+        uint64_t least, most; /* of 60 */
+    } cases[] = {{"wlc", 55, 59}, {"rr", 30, 30}, {"lblc", 40, 50}, {"wlc@2", 50, 59}};
+
+    make_servers(2, 1);
+    add_event(60 * SECOND, EVENT_BREAK, 1, 0);
+    add_event(120 * SECOND, EVENT_MEND, 1, 0);
+    struct engine *engine = begin(cases[_i].policy);
+    for (uint64_t i = 0; i < 180; i++) {
+        arrive(engine, make_arrival(i * SECOND, 30 * SECOND, (uint32_t)(i % 2)));
+    }
+    struct figures f = end(engine), phase;
+    ck_assert_uint_eq(f.connections, 180);
+    ck_assert_uint_ge(f.errors, cases[_i].least);
+    ck_assert_uint_le(f.errors, cases[_i].most);
+    recorder_figures(engine_recorder(engine), 1, &phase);
+    ck_assert_uint_eq(phase.errors, f.errors);
+    done(engine);
+}
+END_TEST
+
+START_TEST(flows_of_a_broken_server_end_at_once)
+{
+    struct arrival a = make_arrival(0, 30 * SECOND, 0);
+
+    make_servers(1, 1);
+    add_event(SECOND, EVENT_BREAK, 0, 0);
+    struct engine *engine = begin("wlc");
+    a.udp = true;
+    arrive(engine, a);
+    a.start_ns = 2 * SECOND;
+    arrive(engine, a);
+    struct figures f = end(engine);
+    ck_assert_uint_eq(f.errors, 1);
+    ck_assert_uint_eq(f.busy_ms, 330000); /* the first flow */
+    ck_assert_uint_eq(f.peak_active, 2);
+    done(engine);
+}
+END_TEST
+
 /* ---- against a plain replay ------------------------------------------------------ */
 
 enum { ARRIVALS = 3000, SERVERS = 5, DESTINATIONS = 40 };
@@ -802,6 +846,9 @@ int main(void)
     tcase_add_test(tcase, leastalloc_leaves_a_full_server_until_there_is_room);
     tcase_add_test(tcase, leastalloc_refuses_while_nobody_is_there);
     tcase_add_test(tcase, connections_found_at_the_start_leave_in_the_end);
+    tcase_add_loop_test(
+        tcase, a_server_that_fails_fast_draws_connections_until_it_is_mended, 0, 4);
+    tcase_add_test(tcase, flows_of_a_broken_server_end_at_once);
     tcase_add_test(tcase, connections_found_inactive_leave_every_server_evenly);
     tcase_add_loop_test(tcase, the_engine_agrees_with_a_plain_replay, 0, 6);
     tcase_add_loop_test(tcase, a_director_picks_as_if_it_were_alone, 0, 9);
