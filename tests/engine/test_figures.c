@@ -260,6 +260,40 @@ START_TEST(shares_by_number_and_by_time_are_told_apart)
 }
 END_TEST
 
+/* Weights 1 and 3. The third connection makes 3 active, of which a quarter, less than one, is
+ * the first server's share: 3 - 0.75 too many, but 3 times one. The next server's 9 are no
+ * herd: 12 active, of which it is to have 9. */
+START_TEST(a_herd_is_how_far_a_connection_went_beyond_its_servers_share)
+{
+    struct recorder r;
+
+    begin(&r, 2, 1);
+    recorder_set_weight(&r, 1, 3, 0);
+    for (uint32_t i = 0; i < 12; i++) {
+        recorder_open(&r, i < 3 ? 0 : 1, 0);
+        recorder_herd(&r, i < 3 ? 0 : 1);
+    }
+    struct figures f = end(&r, 1);
+    ck_assert_uint_eq(f.excess, 2);
+    ck_assert_uint_eq(f.herd_ppm, 3000000);
+    /* 8 of 17, of which 4.25 are its share: 3.75 too many. */
+    ck_assert_int_eq(recorder_phase(&r, 2), 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        recorder_open(&r, 0, 2);
+        recorder_herd(&r, 0);
+    }
+    recorder_set_weight(&r, 0, 0, 3); /* has no share any more */
+    recorder_open(&r, 0, 3);
+    recorder_herd(&r, 0);
+    f = end(&r, 3);
+    ck_assert_uint_eq(f.excess, 4);
+    ck_assert_uint_eq(f.herd_ppm, 1882353);
+    recorder_figures(&r, 0, &f);
+    ck_assert_uint_eq(f.excess, 2);
+    recorder_fini(&r);
+}
+END_TEST
+
 /* Incremental sums against sums from scratch, at every step of a random run. */
 START_TEST(incremental_balance_agrees_with_its_definition)
 {
@@ -337,6 +371,7 @@ int main(void)
     tcase_add_test(tcase, a_failed_server_has_to_be_warmed_again);
     tcase_add_test(tcase, phases_add_up_to_the_whole_run);
     tcase_add_test(tcase, shares_by_number_and_by_time_are_told_apart);
+    tcase_add_test(tcase, a_herd_is_how_far_a_connection_went_beyond_its_servers_share);
     tcase_add_test(tcase, incremental_balance_agrees_with_its_definition);
     return suite_run(suite);
 }
