@@ -22,7 +22,7 @@
 
 #define DEFAULT_POLICIES "wlc,lblc,lblcr,dh,sh,mh,wrr"
 
-enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64, SLOW_START_MAX_H = 24 };
+enum { DEFAULT_WIDTH = 80, POLICIES_MAX = 64 };
 
 struct replay_args {
     struct setup_args setup;
@@ -362,8 +362,8 @@ static int set_slow_start(struct replay *replay)
         return usage_error("replay", "--slow-start-%s: there is no --slow-start",
                            args->slow_start_exponent != 0 ? "exponent" : "floor");
     }
-    if (args->slow_start_ns > SLOW_START_MAX_H * UINT64_C(3600000000000)) {
-        return usage_error("replay", "--slow-start: at most %dh", SLOW_START_MAX_H);
+    if (args->slow_start_ns > LOCUS_SLOW_START_NS_MAX) {
+        return usage_error("replay", "--slow-start: at most 24h");
     }
     rules->slow_start_ns = args->slow_start_ns;
     if (args->slow_start_exponent != 0) {

@@ -22,7 +22,7 @@ static bool parse_bound(const char *text, size_t length, uint32_t *percent)
     uint64_t value;
 
     if (*percent != 0 || digits > 2 || !read_decimal(text, length, 2, &value) ||
-        value <= 100 || value > 10000) {
+        value < LOCUS_LOAD_BOUND_PERCENT_MIN || value > LOCUS_LOAD_BOUND_PERCENT_MAX) {
         return false;
     }
     *percent = (uint32_t)value;

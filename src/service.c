@@ -12,8 +12,6 @@
 #define TICK_NS_DEFAULT 1000000u
 #define EXPIRATION_NS_DEFAULT (24 * 3600 * INT64_C(1000000000))
 #define EXPIRATION_NS_MAX (INT64_C(1) << 62)
-#define SLOW_START_NS_MAX (24 * 3600 * UINT64_C(1000000000))
-#define LOAD_BOUND_PERCENT_MAX 10000
 #define NEAR_BYTES (1 << 20) /* a map that the second cache holds: nothing to fetch */
 
 /* ---- memory ---- */
@@ -175,7 +173,7 @@ const char *locus_service_scheduler(const struct locus_service *svc, uint32_t *f
 static bool slow_start_in_range(const struct locus_rules *rules)
 {
     return rules->slow_start_ns == 0 ||
-           (rules->slow_start_ns <= SLOW_START_NS_MAX &&
+           (rules->slow_start_ns <= LOCUS_SLOW_START_NS_MAX &&
             rules->slow_start_exponent >= 1 && rules->slow_start_exponent <= 8 &&
             rules->slow_start_floor_percent >= 1 &&
             rules->slow_start_floor_percent <= 100);
@@ -183,7 +181,8 @@ static bool slow_start_in_range(const struct locus_rules *rules)
 
 static bool is_load_bound(uint32_t percent)
 {
-    return percent > 100 && percent <= LOAD_BOUND_PERCENT_MAX;
+    return percent >= LOCUS_LOAD_BOUND_PERCENT_MIN &&
+           percent <= LOCUS_LOAD_BOUND_PERCENT_MAX;
 }
 
 static int check_config(const struct locus_service_config *config,

@@ -56,9 +56,12 @@
 extern "C" {
 #endif
 
-#define LOCUS_NO_SERVER UINT32_MAX /* a server handle that names none */
-#define LOCUS_NEVER UINT64_MAX     /* a time that does not come */
-#define LOCUS_WEIGHT_MAX INT32_MAX /* weights and connection counts: 0..2^31-1 */
+#define LOCUS_NO_SERVER UINT32_MAX        /* a server handle that names none */
+#define LOCUS_NEVER UINT64_MAX            /* a time that does not come */
+#define LOCUS_WEIGHT_MAX INT32_MAX        /* weights and connection counts: 0..2^31-1 */
+#define LOCUS_LOAD_BOUND_PERCENT_MIN 101u /* of chbl's factor */
+#define LOCUS_LOAD_BOUND_PERCENT_MAX 10000u
+#define LOCUS_SLOW_START_NS_MAX UINT64_C(86400000000000) /* 24 h */
 
 /* ---- addresses ------------------------------------------------------------------- */
 
@@ -177,8 +180,8 @@ struct locus_rules {
     uint64_t set_decay_ns;   /* age of lastmod at which lblcr trims; UINT64_MAX: same as
                                    the entry expiration (kernel) */
 
-    /* chbl: its factor c in percent, 101..10000; 125 in all named rule sets. See BOUNDED LOADS
-     * below. */
+    /* chbl: its factor c in percent, LOCUS_LOAD_BOUND_PERCENT_MIN to _MAX; 125 in all named
+     * rule sets. See BOUNDED LOADS below. */
     uint32_t load_bound_percent;
 
     /* When a scheduler ("none" apart) finds no server. Nothing of it is remembered. All
