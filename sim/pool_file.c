@@ -51,9 +51,10 @@ void pool_skip_word(struct pool_parse *parse, const char *word)
 
 struct pool_service *pool_service_get(struct pool_parse *parse, const char *name)
 {
-    for (size_t i = 0; i < parse->count; i++) {
-        if (strcmp(parse->services[i].name, name) == 0) {
-            return &parse->services[i];
+    /* From the last one back: that is where a file adds its servers. */
+    for (size_t i = parse->count; i > 0; i--) {
+        if (strcmp(parse->services[i - 1].name, name) == 0) {
+            return &parse->services[i - 1];
         }
     }
     struct pool_service *services =
