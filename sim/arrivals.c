@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mix.h"
 #include "options.h"
 #include "plan.h"
 
@@ -50,11 +51,7 @@ bool duration_model_parse(const char *text, struct duration_model *out)
 /* A well-mixed number per record, the same in every pass and for every policy. */
 static uint64_t dice(uint64_t seed, uint64_t ordinal)
 {
-    uint64_t x = seed + 0x9e3779b97f4a7c15u * (ordinal + 1);
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return mix64(seed + 0x9e3779b97f4a7c15u * (ordinal + 1));
 }
 
 static uint64_t as_time(double ns)

@@ -24,6 +24,7 @@
 #include <locus/pool.h>
 
 #include "command.h"
+#include "mix.h"
 #include "output.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -138,15 +139,6 @@ static void sleep_until(uint64_t ns)
     }
 }
 
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static int simulated_batch(const struct bench *bench, struct locus_batch *batch)
 {
     sleep_until(clock_ns() + bench->options->rtt_ns +
@@ -177,7 +169,7 @@ static int fetch(void *ctx, struct locus_batch *batch)
 static void make_call(struct caller *caller, uint64_t due_ns)
 {
     const struct bench *bench = caller->bench;
-    uint64_t key = random_next(&caller->random) % bench->options->keys;
+    uint64_t key = split_mix64(&caller->random) % bench->options->keys;
     struct locus_result *result;
 
     if (clock_ns() < due_ns) {
@@ -201,7 +193,7 @@ static void *call(void *arg)
 
     prctl(PR_SET_TIMERSLACK, 1UL);
     for (;;) {
-        uint64_t random = random_next(&caller->random);
+        uint64_t random = split_mix64(&caller->random);
         /* (0, 1]: 53 bits, never 0. */
         due_ns -= mean_ns * log((double)((random >> 11) + 1) * 0x1p-53);
         if (due_ns >= (double)bench->end_ns) {

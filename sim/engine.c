@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mix.h"
+
 enum { PREFETCH_AHEAD = 8 };
 
 /*
@@ -544,17 +546,10 @@ static int advance(struct engine *e, uint64_t now_ns)
 
 /* ---- arrivals -------------------------------------------------------------------- */
 
-static uint64_t mixed(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static uint64_t key_number(const struct engine *e, const union locus_key *key)
 {
     return e->config.family == LOCUS_IPV4 ? key->ipv4
-                                          : key->words[0] ^ mixed(key->words[1]);
+                                          : key->words[0] ^ mix64(key->words[1]);
 }
 
 /* The one that a router sends it to, by a hash. */
@@ -567,7 +562,7 @@ static uint32_t choose_director(struct engine *e, const struct arrival *a)
     } else if (e->config.director_by == BY_DESTINATION) {
         number = key_number(e, &a->request.dst);
     }
-    return (uint32_t)(mixed(number + e->config.seed * 0x9e3779b97f4a7c15u) %
+    return (uint32_t)(mix64(number + e->config.seed * 0x9e3779b97f4a7c15u) %
                       e->director_count);
 }
 

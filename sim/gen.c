@@ -10,14 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t splitmix(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
+#include "mix.h"
 
 static uint64_t rotate(uint64_t x, int by)
 {
@@ -108,7 +101,7 @@ void gen_init(struct gen *gen, const struct gen_options *options)
     memset(gen, 0, sizeof(*gen));
     gen->options = *options;
     for (int i = 0; i < 4; i++) {
-        gen->state[i] = splitmix(&seed);
+        gen->state[i] = split_mix64(&seed);
     }
     gen->zipf_low = integral(gen, 1.5) - 1;
     gen->zipf_high = integral(gen, (double)options->destinations + 0.5);
@@ -145,7 +138,7 @@ static uint64_t generation(const struct gen *gen, uint64_t rank)
 {
     uint64_t periods = (uint64_t)(gen->now_s * 1e9 / (double)gen->options.period_ns);
     uint64_t key = rank;
-    uint64_t turn = splitmix(&key) % 10;
+    uint64_t turn = split_mix64(&key) % 10;
 
     return periods < turn ? 0 : (periods - turn) / 10 + 1;
 }
@@ -219,8 +212,8 @@ static void set_destination(const struct gen *gen, uint64_t number,
 static uint64_t destination_bytes(const struct gen *gen, uint64_t number)
 {
     uint64_t key = number ^ gen->options.seed << 32;
-    double a = ((double)(splitmix(&key) >> 11) + 0.5) * 0x1p-53;
-    double b = ((double)(splitmix(&key) >> 11) + 0.5) * 0x1p-53;
+    double a = ((double)(split_mix64(&key) >> 11) + 0.5) * 0x1p-53;
+    double b = ((double)(split_mix64(&key) >> 11) + 0.5) * 0x1p-53;
     double z = sqrt(-2 * log(a)) * cos(6.283185307179586 * b);
     double bytes = gen->options.bytes_median * exp(gen->options.bytes_sigma * z);
 
