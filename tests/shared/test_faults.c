@@ -78,7 +78,7 @@ START_TEST(opening_needs_no_server_and_a_pick_without_one_did_nothing)
 {
     char member[LOCUS_POOL_MEMBER_SIZE], words[200];
     struct locus_pool_stats stats;
-    const struct locus_pool_config config = {.total_timeout_ns = 1000 * MS};
+    const struct locus_pool_config config = {.total_timeout_ns = 3000 * MS};
     struct locus_pool *pool =
         open_with("redis+unix:///nowhere/at/all.sock", "away", &config);
 
