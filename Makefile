@@ -16,9 +16,9 @@ FORMAT != command -v clang-format-14 || echo clang-format
 C_FILES = find src include sim bench tests -name '*.[ch]'
 TRACE = traces/demo.squid.log
 
-# $(call setup,FOLDER,FLAGS,COMPILER): configured once, compiled always.
+# $(call setup,FOLDER,FLAGS,COMPILER,TARGET): configured once, compiled always.
 setup = { test -f $(1)/build.ninja || $(3) meson setup $(1) $(2) $(MESON_FLAGS); } && \
-	meson compile -C $(1) $(COMPILE_FLAGS)
+	meson compile -C $(1) $(COMPILE_FLAGS) $(4)
 CLANG = CC=clang CXX=clang++
 # Tests on: a build that could not test must say so, not pass.
 TESTED = -Dtests=enabled -Dsim=enabled
@@ -85,7 +85,7 @@ minimal: ## all tests, built without Redis and pcap
 	$(FEWER_STEPS) $(TEST) -C build-minimal
 
 fuzz: ## every fuzz target for FUZZ_SECONDS, from the committed corpus
-	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG))
+	@$(call setup,build-fuzz,$(SANITIZE)=address$(comma)undefined -Dfuzzing=true,$(CLANG),fuzzers)
 	@.ci/fuzz build-fuzz $(FUZZ_SECONDS)
 
 format: ## put every C file into the project's format
