@@ -122,8 +122,8 @@ bool redis_server_start(struct redis_server *server, int port, const char *const
 
 bool redis_server_start_on_a_port(struct redis_server *server, const char *const *extra)
 {
-    for (int tries = 0; tries < 10;
-         tries++) { /* somebody may take the port before it */
+    /* Somebody may take the port before it does. */
+    for (int tries = 0; tries < 10; tries++) {
         if (redis_server_start(server, redis_server_port(), extra)) {
             return true;
         }
