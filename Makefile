@@ -64,9 +64,9 @@ bench: build ## the table of the README, then all measurements
 install: build ## install under the prefix of build/ (DESTDIR is honoured)
 	meson install -C build
 
-asan: ## the tests under address and undefined-behaviour sanitizers
+asan: ## all tests under address and undefined-behaviour sanitizers
 	@$(call setup,build-asan,$(SANITIZE)=address$(comma)undefined)
-	$(FEWER_STEPS) $(SLOW_TEST) -C build-asan --no-suite model
+	$(FEWER_STEPS) $(SLOW_TEST) -C build-asan
 
 tsan: ## the tests with threads under the thread sanitizer
 	@$(call setup,build-tsan,$(SANITIZE)=thread)
