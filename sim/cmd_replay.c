@@ -768,8 +768,8 @@ static int make_report(struct replay *replay, char *const *paths, size_t path_co
     report->pool = args->setup.pool;
     report->policy_count = replay->policy_count;
     report->interval_ns = args->interval_ns;
-    report->directors = has_directors(replay);
-    report->director_by = director_choices[args->director_by];
+    report->director_by =
+        has_directors(replay) ? director_choices[args->director_by] : NULL;
     report->stagger = args->stagger;
     for (size_t i = 0; status == EXIT_OK && i < replay->policy_count; i++) {
         status = report_policy(replay, i);

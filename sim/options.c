@@ -141,40 +141,35 @@ bool read_bytes(const char *text, size_t length, uint64_t *out)
     return read_with_unit(text, length, units, 1, out);
 }
 
+/* Of equal ones the first is written. */
+static const struct unit durations[] = {
+    {"ns", 1},
+    {"us", 1000},
+    {"ms", 1000000},
+    {"s", 1000000000},
+    {"sec", 1000000000},
+    {"m", 60ull * 1000000000},
+    {"min", 60ull * 1000000000},
+    {"h", 3600ull * 1000000000},
+    {"d", 86400ull * 1000000000},
+    {NULL, 0},
+};
+
 bool read_duration_ns(const char *text, size_t length, uint64_t *out)
 {
-    static const struct unit units[] = {
-        {"ns", 1},
-        {"us", 1000},
-        {"ms", 1000000},
-        {"s", 1000000000},
-        {"sec", 1000000000},
-        {"m", 60ull * 1000000000},
-        {"min", 60ull * 1000000000},
-        {"h", 3600ull * 1000000000},
-        {"d", 86400ull * 1000000000},
-        {NULL, 0},
-    };
-    return read_with_unit(text, length, units, 1000000000, out);
+    return read_with_unit(text, length, durations, 1000000000, out);
 }
 
 const char *duration_text(uint64_t ns, char out[DURATION_TEXT])
 {
-    static const struct unit units[] = {
-        {"d", 86400ull * 1000000000},
-        {"h", 3600ull * 1000000000},
-        {"m", 60ull * 1000000000},
-        {"s", 1000000000},
-        {"ms", 1000000},
-        {"us", 1000},
-        {"ns", 1},
-    };
-    size_t i = 0;
+    const struct unit *largest = durations;
 
-    while (ns % units[i].factor != 0) {
-        i++;
+    for (const struct unit *u = durations; u->name != NULL; u++) {
+        if (u->factor > largest->factor && ns % u->factor == 0) {
+            largest = u;
+        }
     }
-    snprintf(out, DURATION_TEXT, "%" PRIu64 "%s", ns / units[i].factor, units[i].name);
+    snprintf(out, DURATION_TEXT, "%" PRIu64 "%s", ns / largest->factor, largest->name);
     return out;
 }
 

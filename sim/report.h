@@ -69,8 +69,7 @@ struct report {
     bool weights_from_trace; /* servers' weights were chosen by concurrency */
     uint64_t concurrency_p99, concurrency_peak; /* of the trace; then known */
     bool interrupted;
-    bool directors; /* a policy has several of them */
-    const char *director_by;
+    const char *director_by; /* NULL: no policy has several directors */
     bool stagger;
     const char *pool; /* the file that the servers came from, or NULL */
     struct policy_report *policies;

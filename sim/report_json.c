@@ -114,7 +114,7 @@ static json_t *settings_object(const struct report *report)
         }
         json_object_set_new(object, "rules_changed", changed);
     }
-    if (report->directors) {
+    if (report->director_by != NULL) {
         json_object_set_new(object, "director_by", json_string(report->director_by));
         json_object_set_new(object, "stagger", json_boolean(report->stagger));
     }

@@ -138,7 +138,7 @@ bool report_wants(const struct report *report, const struct figure_spec *spec)
     case NEEDS_BREAKS:
         return has_event(report->servers, EVENT_BREAK);
     case NEEDS_DIRECTORS:
-        return report->directors;
+        return report->director_by != NULL;
     case NEEDS_MAP:
     case NEEDS_REFUSALS:
         break;
@@ -276,7 +276,7 @@ static void print_servers(FILE *out, const struct report *report)
                                       : report_bytes(report->cache.capacity, a),
                 report->cache.objects ? " objects" : "");
     }
-    if (report->directors) {
+    if (report->director_by != NULL) {
         fprintf(out, "\nshared   among directors by %s%s", report->director_by,
                 report->stagger ? ", who list the servers from different ones on" : "");
     }
