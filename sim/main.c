@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "completion.h"
-#include "help.h"
+#include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/help.h"
 
 const struct command *const commands[] = {
     &cmd_replay,   &cmd_advise,         &cmd_lint,  &cmd_inspect,

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 #include "state.h"
 
 #define DEFAULT_CLIENT UINT32_C(0xac100001) /* 172.16.0.1 */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 #include "state.h"
 
 /* Destinations hash into as many chains in the kernel. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 #include "drive.h"
 #include "state.h"
 

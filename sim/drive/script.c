@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 
 enum { QUOTED_BYTES = 64 };
 

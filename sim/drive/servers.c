@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 #include "state.h"
 
 enum {

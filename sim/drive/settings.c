@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "../command.h"
+#include "../base/errors.h"
 #include "drive.h"
 #include "state.h"
 

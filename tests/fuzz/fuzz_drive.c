@@ -10,7 +10,7 @@
 
 #include <locus/locus.h>
 
-#include "command.h"
+#include "cli/command.h"
 #include "drive/drive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
-#include "pool_file.h"
+#include "cli/command.h"
+#include "pool/file.h"
 #include "pool_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

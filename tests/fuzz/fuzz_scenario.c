@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "command.h"
+#include "cli/command.h"
+#include "pool/scenario.h"
 #include "pool_text.h"
-#include "scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "servers.h"
+#include "servers/servers.h"
 
 /* Ends the program when ok is false. */
 void require(int ok, const char *what);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct reader_format *const reader_formats[] = {
+    &reader_squid,    &reader_zeek_json, /* before the TSV reader, which reads JSON lines too */
+    &reader_zeek_tsv, &reader_nginx, /* before weblog, which reads its lines too */
+    &reader_weblog,   &reader_haproxy,   &reader_nfdump,      &reader_binetflow,
+    &reader_eve,      &reader_pcap,      &reader_libcachesim, &reader_oraclegeneral,
+    &reader_objects,  &reader_csv,       &reader_locus,       NULL,
+};
+
+const char *trace_format_name(size_t index, const char **about)
+{
+    for (size_t i = 0; reader_formats[i] != NULL; i++) {
+        if (i == index) {
+            if (about != NULL) {
+                *about = reader_formats[i]->about;
+            }
+            return reader_formats[i]->name;
+        }
+    }
+    return NULL;
+}
+
+const struct reader_format *reader_find(const char *name)
+{
+    for (size_t i = 0; reader_formats[i] != NULL; i++) {
+        if (strcmp(reader_formats[i]->name, name) == 0) {
+            return reader_formats[i];
+        }
+    }
+    return NULL;
+}
+
+const char *reader_key_name(enum trace_key key)
+{
+    static const char *const names[] = {"auto", "dst",    "host",
+                                        "url",  "client", "object"};
+
+    return names[key];
+}
+
+/* The next whole line of a file's beginning. A last line that may be cut counts only when
+ * the beginning is all there is. */
+static bool next_line(struct slice *head, bool whole, struct slice *line)
+{
+    const char *end = head->length == 0 ? NULL : memchr(head->text, '\n', head->length);
+
+    if (head->length == 0 || (end == NULL && !whole)) {
+        return false;
+    }
+    size_t length = end != NULL ? (size_t)(end - head->text) : head->length;
+    *line = (struct slice){head->text, length};
+    if (length > 0 && line->text[length - 1] == '\r') {
+        line->length--;
+    }
+    length += end != NULL;
+    head->text += length;
+    head->length -= length;
+    return true;
+}
+
+/* Records understood in the first lines. */
+static unsigned probe_lines(struct reader *reader, struct slice head, bool whole)
+{
+    enum { LINES = 200 };
+    struct slice line;
+
+    for (int i = 0; i < LINES && next_line(&head, whole, &line); i++) {
+        reader->line_number++;
+        reader->line_ended = true;
+        if (line.length > 0 && reader->format->line(reader, line) != 0) {
+            return 0;
+        }
+    }
+    return (unsigned)reader->seen;
+}
+
+static unsigned probe(const struct reader_format *format,
+                      const struct trace_options *options, struct slice head,
+                      bool whole)
+{
+    struct reader reader = {.format = format, .options = options, .key = format->key};
+    unsigned understood = 0;
+
+    reader.state = calloc(1, format->state_size + 1);
+    if (reader.state == NULL) {
+        fprintf(stderr, "locus: out of memory\n");
+        return 0;
+    }
+    if (format->start == NULL || format->start(&reader) == 0) {
+        understood = format->probe != NULL ? format->probe(&reader, head, whole)
+                                           : probe_lines(&reader, head, whole);
+    }
+    if (format->stop != NULL) {
+        format->stop(&reader);
+    }
+    free(reader.state);
+    return understood;
+}
+
+const struct reader_format *reader_detect(const struct trace_options *options,
+                                          struct slice head, bool whole)
+{
+    const struct reader_format *best = NULL;
+    unsigned best_understood = 0;
+
+    for (size_t i = 0; reader_formats[i] != NULL; i++) {
+        const struct reader_format *format = reader_formats[i];
+        if (format->only_forced) {
+            continue;
+        }
+        if (format->certain != NULL && format->certain(head)) {
+            return format;
+        }
+        unsigned understood = probe(format, options, head, whole);
+        if (understood > best_understood) {
+            best = format;
+            best_understood = understood;
+        }
+    }
+    return best;
+}
