@@ -1,13 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# arch.sh SOURCE LIBLOCUS.A: the layers hold. The core needs memory and strings of libc and
-# nothing else; policies do not know each other; the command and the benchmarks are built
-# on the public headers, as any other program. TAP.
+# arch.sh SOURCE LIBLOCUS.A [ARCHIVE...]: the layers hold. The core needs memory and strings of
+# libc and nothing else; policies do not know each other; the command and the benchmarks are
+# built on the public headers, as any other program; no file depends on itself, by includes or
+# by calls, and no room of sim/ on one above it. TAP.
 set -u
 cd "$1" || exit 1
 archive=$2
+archives=("${@:2}")
 count=0
+
+# The rooms of sim/ from the ground up: each may include from itself and from those in front of
+# it. sim/main.c stands on top of them all.
+rooms='base records formats trace servers policy pool engine report drive shared cli advise
+    replay commands'
 
 # check NAME OFFENDERS: fails when there are any, and lists them.
 check() {
@@ -85,6 +92,55 @@ through_a_path() {
     done
 }
 
+# Reads "A B" lines: A depends on B. Prints what depends on itself in the end.
+circles() {
+    tsort 2>&1 >/dev/null | sed 's/^tsort: //'
+}
+
+# A source and its header are one.
+include_circles() {
+    includes "$@" | grep -v ' <' | sed -E 's/\.[ch]( |$)/\1/g' | awk '$1 != $2' | circles
+}
+
+# By the symbols that an object file of the archives needs and another one has.
+call_circles() {
+    nm -A "$@" 2>/dev/null | awk '
+        { object = $1; sub(/:[^:]*$/, "", object); gsub(/.*[\/:]|\.c\.o$/, "", object) }
+        NF == 3 && $2 ~ /^[A-TV-Z]$/ { has[$3] = object }
+        NF == 3 && $2 == "U" { needs[++n] = object; symbol[n] = $3 }
+        END {
+            for (i = 1; i <= n; i++)
+                if (symbol[i] in has && has[symbol[i]] != needs[i])
+                    print needs[i], has[symbol[i]]
+        }' | circles
+}
+
+# room PATH: which of the rooms, by number; 99 for what stands above or outside of them.
+room() {
+    local name number=0
+    [[ $1 == sim/*/* ]] || { echo 99 && return; }
+    for name in $rooms; do
+        number=$((number + 1))
+        [[ $1 != sim/$name/* ]] || { echo $number && return; }
+    done
+    echo 99
+}
+
+upward() {
+    local file header
+    includes sim | grep -v ' <' | while read -r file header; do
+        (($(room "$file") >= $(room "$header"))) || echo "$file: $header"
+    done
+}
+
+# A folder that nobody has given a place.
+homeless() {
+    local folder
+    for folder in sim/*/; do
+        (($(room "$folder") < 99)) || echo "$folder"
+    done
+}
+
 # The same on a tree with one such include planted in it, to see that it is found.
 planted_and_not_found() (
     tree=$(mktemp -d) || exit 1
@@ -95,6 +151,11 @@ planted_and_not_found() (
     printf '#include "../src/shared/redis.h"\n' >bench/other.c
     [[ $(through_a_path bench) == "bench/pool.c: bench/redis.h" ]] || echo "through an include path"
     [[ $(program_beyond_public bench) == *bench/other.c* ]] || echo "by its path"
+    mkdir -p sim/base sim/trace && touch sim/trace/trace.h sim/base/slice.h
+    echo '#include "../trace/trace.h"' >sim/base/slice.c
+    [[ $(upward) == "sim/base/slice.c: sim/trace/trace.h" ]] || echo "upward"
+    echo '#include "../base/slice.h"' >sim/trace/trace.h
+    [[ $(include_circles sim) == *sim/base/slice* ]] || echo "a circle"
 )
 
 check "the core needs only memory and strings of libc" "$(undefined_beyond_libc_memory)"
@@ -103,5 +164,9 @@ check "policies include the core's headers, never each other" "$(policies_beyond
 check "sim/ includes only public headers of the library" "$(program_beyond_public sim)"
 check "bench/ includes only public headers of the library" "$(program_beyond_public bench)"
 check "quoted headers are found without an include path" "$(through_a_path src sim bench)"
-check "an internal header in a program would be found" "$(planted_and_not_found)"
+check "no room of sim/ includes from one above it" "$(upward)"
+check "every folder of sim/ has its place among the rooms" "$(homeless)"
+check "no file includes itself in the end" "$(include_circles src sim bench)"
+check "no file calls itself in the end" "$(call_circles "${archives[@]}")"
+check "an internal header, an upward include, a circle would be found" "$(planted_and_not_found)"
 echo "1..$count"
