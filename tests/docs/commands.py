@@ -187,6 +187,8 @@ def main():
                 tap(not missing, f"{page}: every path and link leads somewhere", "\n".join(missing))
             elif not any(b.mark == "slow" for b in listed):
                 continue
+            if not any(b.language == "sh" and b.mark != "not run" for b in listed):
+                continue
             folder = f"{work}/{page.replace('/', '-')}"
             copy_tree(source, folder)
             if not slow:
