@@ -35,14 +35,6 @@ const struct reader_format *reader_find(const char *name)
     return NULL;
 }
 
-const char *reader_key_name(enum trace_key key)
-{
-    static const char *const names[] = {"auto", "dst",    "host",
-                                        "url",  "client", "object"};
-
-    return names[key];
-}
-
 /* The next whole line of a file's beginning. A last line that may be cut counts only when
  * the beginning is all there is. */
 static bool next_line(struct slice *head, bool whole, struct slice *line)

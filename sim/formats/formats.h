@@ -34,7 +34,5 @@ const struct reader_format *reader_detect(const struct trace_options *options,
                                           struct slice head, bool whole);
 /* The formats' names and one line about each; NULL past the end. */
 const char *trace_format_name(size_t index, const char **about);
-/* What --key calls it. */
-const char *reader_key_name(enum trace_key key);
 
 #endif

@@ -198,3 +198,11 @@ int reader_run(struct reader *reader)
     free(reader->state);
     return status;
 }
+
+const char *reader_key_name(enum trace_key key)
+{
+    static const char *const names[] = {"auto", "dst",    "host",
+                                        "url",  "client", "object"};
+
+    return names[key];
+}

@@ -96,5 +96,7 @@ void reader_other(struct reader *reader);
 
 /* Reads all of the input. 0 or an exit_code. */
 int reader_run(struct reader *reader);
+/* What --key calls it. */
+const char *reader_key_name(enum trace_key key);
 
 #endif
