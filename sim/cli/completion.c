@@ -61,14 +61,16 @@ static void case_values(const struct option_spec *spec)
 
 static void case_command(const struct command *command)
 {
-    const struct option_spec *options = command->options;
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
 
     printf("    %s)\n        options='--help", command->name);
-    for (const struct option_spec *s = options; s != NULL && s->name != NULL; s++) {
+    while ((s = option_next(&walk)) != NULL) {
         printf(" --%s", s->name);
     }
     printf("'\n        case $option in\n");
-    for (const struct option_spec *s = options; s != NULL && s->name != NULL; s++) {
+    walk = option_walk(command->options);
+    while ((s = option_next(&walk)) != NULL) {
         case_values(s);
     }
     printf("        esac\n        ;;\n");

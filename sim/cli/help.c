@@ -73,13 +73,14 @@ static void help_option(const struct option_spec *spec)
 
 void command_help(const struct command *command)
 {
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
+
     printf("usage: locus %s %s\n\n", command->name, command->usage);
     fold(command->description, 0, 0);
-    if (command->options != NULL && command->options->name != NULL) {
-        printf("\noptions:\n");
-        for (const struct option_spec *s = command->options; s->name != NULL; s++) {
-            help_option(s);
-        }
+    printf("\noptions:\n");
+    while ((s = option_next(&walk)) != NULL) {
+        help_option(s);
     }
     if (command->examples != NULL) {
         printf("\nexamples:\n");
@@ -158,6 +159,8 @@ static void roff_examples(const char *text)
 
 static void man_command(const struct command *command)
 {
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
     char words[256];
 
     printf(".SS locus %s\n", command->name);
@@ -165,8 +168,7 @@ static void man_command(const struct command *command)
     roff(command->usage);
     printf(".PP\n");
     roff(command->description);
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
-         s++) {
+    while ((s = option_next(&walk)) != NULL) {
         option_words(s, words, sizeof(words));
         printf(".TP\n.B \"");
         for (const char *w = words; *w != '\0'; w++) {

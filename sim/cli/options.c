@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+
+struct option_walk option_walk(const struct option_spec *table)
+{
+    return (struct option_walk){.levels = {{.next = table}}};
+}
+
+const struct option_spec *option_next(struct option_walk *walk)
+{
+    for (;;) {
+        const struct option_spec *spec = walk->levels[walk->level].next++;
+        size_t offset = walk->levels[walk->level].offset + spec->offset;
+        if (spec->type == OPTION_GROUP) {
+            walk->level++;
+            assert(walk->level < sizeof(walk->levels) / sizeof(walk->levels[0]));
+            walk->levels[walk->level].next = spec->group;
+            walk->levels[walk->level].offset = offset;
+        } else if (spec->name != NULL) {
+            walk->offset = offset;
+            return spec;
+        } else if (walk->level-- == 0) {
+            return NULL;
+        }
+    }
+}
 
 static int bad_value(const struct command *command, const struct option_spec *spec,
                      const char *expected, const char *value)
@@ -36,9 +61,8 @@ static int store_choice(const struct command *command, const struct option_spec 
 }
 
 static int store(const struct command *command, const struct option_spec *spec,
-                 const char *value, void *target)
+                 const char *value, void *field)
 {
-    void *field = (char *)target + spec->offset;
     char expected[128];
     bool ok;
 
@@ -46,7 +70,7 @@ static int store(const struct command *command, const struct option_spec *spec,
     case OPTION_FLAG:
         *(bool *)field = true;
         return 0;
-    case OPTION_STRING:
+    case OPTION_TEXT:
         *(const char **)field = value;
         return 0;
     case OPTION_CHOICE:
@@ -67,51 +91,48 @@ static int store(const struct command *command, const struct option_spec *spec,
              in_range(spec, *(uint64_t *)field);
         snprintf(expected, sizeof(expected), "a size such as 4096, 64k, 512M or 10GiB");
         break;
-    case OPTION_DURATION:
+    case OPTION_TIME:
         ok = read_duration_ns(value, strlen(value), field) &&
              in_range(spec, *(uint64_t *)field);
         snprintf(expected, sizeof(expected),
                  "a time such as 90, 1.5s, 250ms, 2h or 7d");
         break;
+    case OPTION_GROUP:
     default:
         return EXIT_USAGE;
     }
     return ok ? 0 : bad_value(command, spec, expected, value);
 }
 
-static const struct option_spec *find_long(const struct option_spec *specs,
-                                           const char *name, size_t length)
+/* By its long name, or, if that is NULL, by its letter. *offset is that of its target. */
+static const struct option_spec *find(const struct command *command, const char *name,
+                                      size_t length, char letter, size_t *offset)
 {
-    for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
-        if (strlen(s->name) == length && memcmp(s->name, name, length) == 0) {
-            return s;
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
+
+    while ((s = option_next(&walk)) != NULL) {
+        *offset = walk.offset;
+        if (name != NULL
+                ? strlen(s->name) == length && memcmp(s->name, name, length) == 0
+                : s->letter == letter) {
+            break;
         }
     }
-    return NULL;
+    return s;
 }
 
-static const struct option_spec *find_letter(const struct option_spec *specs,
-                                             char letter)
-{
-    for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
-        if (s->letter != 0 && s->letter == letter) {
-            return s;
-        }
-    }
-    return NULL;
-}
-
-/* One word that begins with a dash; *next is the word behind it or NULL, *used whether it
- * was taken as the value. */
+/* One word that begins with a dash. next is the word after it, or NULL; *used becomes true if
+ * that was its value. */
 static int parse_option(const struct command *command, const char *word,
                         const char *next, void *target, bool *used)
 {
     bool is_long = word[1] == '-';
     const char *equals = is_long ? strchr(word, '=') : NULL;
     size_t length = equals != NULL ? (size_t)(equals - word - 2) : strlen(word + 1) - 1;
-    const struct option_spec *spec = is_long
-                                         ? find_long(command->options, word + 2, length)
-                                         : find_letter(command->options, word[1]);
+    size_t offset = 0;
+    const struct option_spec *spec =
+        find(command, is_long ? word + 2 : NULL, length, word[1], &offset);
     const char *value = NULL;
 
     if (spec == NULL) {
@@ -133,7 +154,7 @@ static int parse_option(const struct command *command, const char *word,
         value = next;
         *used = true;
     }
-    return store(command, spec, value, target);
+    return store(command, spec, value, (char *)target + offset);
 }
 
 int options_parse(const struct command *command, int argc, char **argv, void *target,

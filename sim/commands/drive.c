@@ -15,20 +15,14 @@ struct drive_options {
     const char *rules;
 };
 
+#define AT(field) offsetof(struct drive_options, field)
+
 static const struct option_spec options[] = {
-    {
-        .name = "rules",
-        .letter = 'r',
-        .type = OPTION_STRING,
-        .offset = offsetof(struct drive_options, rules),
-        .metavar = "NAME",
-        .help =
-            "The rule set to decide by: kernel (Linux since mid-2026, the default), "
-            "kernel-classic (before that), article (LBLC and LBLCR as published) or "
-            "locus "
-            "(what locus.h recommends).",
-    },
-    {.name = NULL},
+    OPT_TEXT("rules", 'r', AT(rules), "NAME",
+             "The rule set to decide by: kernel (Linux since mid-2026, the default), "
+             "kernel-classic (before that), article (LBLC and LBLCR as published) or "
+             "locus (what locus.h recommends)."),
+    OPT_END,
 };
 
 static const char description[] =
