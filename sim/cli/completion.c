@@ -3,6 +3,8 @@
  * Completion for bash, from the command tables: commands, options, and the values of
  * options that have a list of them. Everything else completes to file names.
  */
+#include "completion.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +12,6 @@
 
 #include "../formats/formats.h"
 #include "../policy/policy.h"
-#include "command.h"
-#include "completion.h"
 
 typedef const char *value_fn(size_t index, const char **about);
 
@@ -76,7 +76,7 @@ static void case_command(const struct command *command)
     printf("        esac\n        ;;\n");
 }
 
-void bash_completion(void)
+void bash_completion(const struct command *const commands[])
 {
     printf("# bash completion for locus, made by 'locus --completion bash'\n"
            "_locus()\n{\n"

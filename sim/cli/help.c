@@ -2,11 +2,10 @@
 /*
  * --help and the man page, both from the command tables, so that neither can go stale.
  */
+#include "help.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "command.h"
-#include "help.h"
 
 /* "--name METAVAR", "--name a|b|c", "--name", with ", -n" behind it. */
 static void option_words(const struct option_spec *spec, char *out, size_t size)
@@ -92,7 +91,7 @@ void command_help(const struct command *command)
     }
 }
 
-void overview_help(void)
+void overview_help(const struct command *const commands[])
 {
     printf("usage: locus COMMAND [options] [arguments]\n\n"
            "IPVS connection scheduling, replayed and explained.\n\ncommands:\n");
@@ -182,7 +181,7 @@ static void man_command(const struct command *command)
     }
 }
 
-void man_page(const char *version)
+void man_page(const struct command *const commands[], const char *version)
 {
     printf(".TH LOCUS 1 \"\" \"locus %s\" \"User Commands\"\n.SH NAME\n"
            "locus \\- IPVS connection scheduling, replayed and explained\n"

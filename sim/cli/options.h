@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command lines from a table: one table feeds the parser, --help, the man page and the
+ * The options of a command, as a table: one table feeds the parser, --help, the man page and the
  * completion. (getopt_long, argp and popt cover a part of it each: none knows ranges, units
  * or choices, makes a man page, or lets one table include another.)
- *
- * "--name value", "--name=value", "-n value", "-nvalue"; "--" ends the options; options and
- * arguments may be mixed. Numbers are strict: no sign, no blanks, no trailing junk.
  */
 #ifndef LOCUS_SIM_OPTIONS_H
 #define LOCUS_SIM_OPTIONS_H
@@ -93,20 +90,5 @@ struct option_walk {
 struct option_walk option_walk(const struct option_spec *table);
 /* The next option; NULL at the end. */
 const struct option_spec *option_next(struct option_walk *walk);
-
-struct command;
-
-struct arguments {
-    char **items; /* what is not an option, in order; points into argv's array */
-    size_t count;
-};
-
-/*
- * Fills *target, which already holds the defaults. Returns 0; or 2 after one line on stderr
- * ("locus replay: --servers: expected ..., not 'x'"); or -1 after --help was printed, which
- * the caller turns into exit code 0. Reorders argv.
- */
-int options_parse(const struct command *command, int argc, char **argv, void *target,
-                  struct arguments *arguments);
 
 #endif

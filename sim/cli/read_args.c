@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-
 const char *const read_key_choices[] = {"auto",   "dst",    "host", "url",
                                         "client", "object", NULL};
 const char *const read_unit_choices[] = {"auto", "s", "ms", "us", "ns", NULL};

@@ -6,7 +6,6 @@
 
 #include "../policy/policy.h"
 #include "../pool/file.h"
-#include "command.h"
 
 const char *const setup_order_choices[] = {"file", "reverse", NULL};
 const char *const setup_proto_choices[] = {"tcp", "udp", "all", NULL};

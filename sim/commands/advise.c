@@ -3,6 +3,8 @@
  * locus advise: which policy, which weights, which expiration for this trace, and the lines
  * that apply them.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 
 #include "../advise/advise.h"
 #include "../advise/report.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"

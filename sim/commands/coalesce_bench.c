@@ -7,6 +7,8 @@
  * Calls arrive by a Poisson process and are timed from when they were due, not from when a
  * caller had time for them: a backend that cannot keep up shows as latency.
  */
+#include "commands.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +27,6 @@
 
 #include "../base/mix.h"
 #include "../base/output.h"
-#include "../cli/command.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* locus convert: any trace in, any writable format out. */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/read_args.h"
 #include "../trace/writer.h"
 

@@ -2,13 +2,14 @@
 /*
  * locus drive: runs one script of events through one scheduler and prints its decisions.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <locus/locus.h>
 
-#include "../cli/command.h"
 #include "../drive/drive.h"
 
 struct drive_options {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* locus gen: traces out of nothing. */
+#include "commands.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "../cli/command.h"
 #include "../records/keyset.h"
 #include "../trace/gen.h"
 #include "../trace/writer.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* locus inspect: what is in a trace, and what it can tell. */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include <jansson.h>
 
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/read_args.h"
 #include "../formats/formats.h"

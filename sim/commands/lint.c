@@ -2,6 +2,8 @@
 /*
  * locus lint: what is odd about a pool, by itself and under the load of a trace.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <netdb.h>
 #include <stdarg.h>
@@ -10,7 +12,6 @@
 
 #include <jansson.h>
 
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"

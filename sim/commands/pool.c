@@ -3,6 +3,8 @@
  * locus pool: the shared allocation pool from the shell. One subcommand is one function and
  * one line of a table.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +18,6 @@
 #include <locus/pool.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../shared/import.h"
 

@@ -4,6 +4,8 @@
  * out at once and shows where the guard stops it. One subcommand is one function and one
  * line of a table.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +21,6 @@
 #include <locus/registry.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 
 #define NS_PER_S UINT64_C(1000000000)

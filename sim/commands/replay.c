@@ -2,6 +2,8 @@
 /*
  * locus replay: one trace, many policies, side by side.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"
