@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* locus convert: any trace in, any writable format out. */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/read_args.h"
 #include "../trace/writer.h"
 
@@ -13,19 +14,18 @@ struct convert_args {
     const char *to, *output;
 };
 
+#define AT(field) offsetof(struct convert_args, field)
+
 static const struct option_spec options[] = {
-    {"to", 't', OPTION_STRING, offsetof(struct convert_args, to), "NAME",
-     "The format to write (default locus, the fastest to read): squid, zeek-tsv, "
-     "zeek-json, weblog, haproxy, nginx, nfdump, eve, binetflow, libcachesim, "
-     "oraclegeneral, objects, csv, locus.",
-     0, 0, NULL},
-    {"output", 'o', OPTION_STRING, offsetof(struct convert_args, output), "FILE",
-     "Where to write (default: stdout); compressed when the name ends in .gz, .bz2, "
-     ".xz or "
-     ".zst.",
-     0, 0, NULL},
-    READ_ARGS_OPTIONS(struct convert_args, "until"),
-    {.name = NULL},
+    OPT_TEXT("to", 't', AT(to), "NAME",
+             "The format to write (default locus, the fastest to read): squid, "
+             "zeek-tsv, zeek-json, weblog, haproxy, nginx, nfdump, eve, binetflow, "
+             "libcachesim, oraclegeneral, objects, csv, locus."),
+    OPT_TEXT("output", 'o', AT(output), "FILE",
+             "Where to write (default: stdout); compressed when the name ends in .gz, "
+             ".bz2, .xz or .zst."),
+    OPT_GROUP(read_options_until, AT(read)),
+    OPT_END,
 };
 
 static void key_text(void *arg, uint8_t family, const union locus_key *key, char *text,

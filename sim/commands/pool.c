@@ -3,6 +3,8 @@
  * locus pool: the shared allocation pool from the shell. One subcommand is one function and
  * one line of a table.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +18,6 @@
 #include <locus/pool.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../shared/import.h"
 
@@ -38,78 +39,63 @@ struct session {
     size_t count;
 };
 
-#define RANGED(long_name, short_name, kind, member, meta, low, high, text)  \
-    {                                                                       \
-        .name = (long_name), .letter = (short_name), .type = (kind),        \
-        .offset = offsetof(struct pool_options, member), .metavar = (meta), \
-        .min = (low), .max = (high), .help = (text)                         \
-    }
-#define OPTION(long_name, short_name, kind, member, meta, text) \
-    RANGED(long_name, short_name, kind, member, meta, 0, 0, text)
-#define CHOICE(long_name, member, words, text)                               \
-    {                                                                        \
-        .name = (long_name), .type = OPTION_CHOICE,                          \
-        .offset = offsetof(struct pool_options, member), .choices = (words), \
-        .help = (text)                                                       \
-    }
-
 static const char *const fail_choices[] = {"closed", "open", NULL};
 static const char *const format_choices[] = {"auto", "text", "csv", "json", NULL};
 
+#define AT(field) offsetof(struct pool_options, field)
+
 static const struct option_spec options[] = {
-    OPTION("uri", 'u', OPTION_STRING, uri, "URI",
-           "Where the pool is: redis://[[user]:password@]host[:port][/db] (rediss: for "
-           "TLS, with ?cacert=FILE&cert=FILE&key=FILE where needed), "
-           "redis+unix:///path or mem: (gone when the command ends). Default: "
-           "LOCUS_POOL_URI of the environment, which keeps a password out of ps."),
-    OPTION("pool", 'p', OPTION_STRING, name, "NAME", "The pool's name; default."),
-    OPTION("json", 'j', OPTION_FLAG, json, NULL, "Print JSON, one object a line."),
-    RANGED("count", 'n', OPTION_NUMBER, n, "N", 1, LOCUS_POOL_PICKS_MAX,
-           "pick: how many, 1 to 1024; 1."),
-    OPTION("start", 's', OPTION_STRING, start, "zero|min|mean|N",
-           "add, import: the count that new members start at; min."),
-    OPTION("drop", 0, OPTION_FLAG, drop, NULL, "remove: keep no count."),
-    OPTION("exact", 0, OPTION_FLAG, exact, NULL,
-           "restore: at the kept count, even below the live minimum."),
-    RANGED("ttl", 't', OPTION_DURATION, ttl_ns, "TIME", 1000000, 30 * 86400 * NS_PER_S,
-           "acquire, renew: how long a lease lasts; 60s."),
-    RANGED("limit", 0, OPTION_NUMBER, limit, "N", 0, 1 << 20,
-           "acquire: at most N leases per member; 0: no limit."),
-    CHOICE("format", format, format_choices, "import: auto finds it by looking."),
-    OPTION("schemes", 0, OPTION_STRING, schemes, "LIST",
-           "import: only these, as http,https; default any."),
-    OPTION("ports", 0, OPTION_STRING, ports, "LIST",
-           "import: only these, as 80,8000-8999; default any."),
-    OPTION("allow", 0, OPTION_STRING, allow, "RANGES",
-           "import: let these in although they are private, as 10.1.0.0/16."),
-    OPTION("deny", 0, OPTION_STRING, deny, "RANGES", "import: never let these in."),
-    OPTION("only-allowed", 0, OPTION_FLAG, only_allowed, NULL,
-           "import: nothing but what --allow names."),
-    OPTION("names", 0, OPTION_FLAG, names, NULL,
-           "import: host names too, which are not resolved."),
-    OPTION("dry-run", 0, OPTION_FLAG, dry_run, NULL,
-           "import: judge, and add nothing; needs no URI."),
-    OPTION(
-        "max-bad", 0, OPTION_NUMBER, max_bad, "N",
-        "import: add nothing and end with 3 when more lines than that are malformed; "
-        "default any number."),
-    RANGED("fail-after", 0, OPTION_NUMBER, fail_after, "K", 1, 1000000,
-           "report: failures in a row that take a member out; 3."),
-    RANGED("restore-after", 0, OPTION_NUMBER, restore_after, "M", 1, 1000000,
-           "report: successes in a row that bring it back; 2."),
-    RANGED("min-live", 0, OPTION_NUMBER, min_live, "N", 0, LOCUS_POOL_MEMBERS_MAX,
-           "report: take nobody out below this many live members; 0."),
-    CHOICE(
-        "fail", fail, fail_choices,
-        "What a pick does when Redis is away: end with 1, or pick by counts of its own "
-        "(of the members last seen by this very command)."),
-    RANGED("timeout", 0, OPTION_DURATION, timeout_ns, "TIME", 1000000, 86400 * NS_PER_S,
-           "Give up on Redis after this; 3s."),
-    RANGED("interval", 'i', OPTION_DURATION, interval_ns, "TIME", 10000000,
-           86400 * NS_PER_S, "watch: between two looks; 1s."),
-    OPTION("rounds", 0, OPTION_NUMBER, rounds, "N",
-           "watch: stop after N looks; 0: never."),
-    {.name = NULL},
+    OPT_TEXT("uri", 'u', AT(uri), "URI",
+             "Where the pool is: redis://[[user]:password@]host[:port][/db] (rediss: "
+             "for TLS, with ?cacert=FILE&cert=FILE&key=FILE where needed), "
+             "redis+unix:///path or mem: (gone when the command ends). Default: "
+             "LOCUS_POOL_URI of the environment, which keeps a password out of ps."),
+    OPT_TEXT("pool", 'p', AT(name), "NAME", "The pool's name; default."),
+    OPT_FLAG("json", 'j', AT(json), "Print JSON, one object a line."),
+    OPT_NUMBER("count", 'n', AT(n), "N", 1, LOCUS_POOL_PICKS_MAX,
+               "pick: how many, 1 to 1024; 1."),
+    OPT_TEXT("start", 's', AT(start), "zero|min|mean|N",
+             "add, import: the count that new members start at; min."),
+    OPT_FLAG("drop", 0, AT(drop), "remove: keep no count."),
+    OPT_FLAG("exact", 0, AT(exact),
+             "restore: at the kept count, even below the live minimum."),
+    OPT_TIME("ttl", 't', AT(ttl_ns), 1000000, 30 * 86400 * NS_PER_S,
+             "acquire, renew: how long a lease lasts; 60s."),
+    OPT_NUMBER("limit", 0, AT(limit), "N", 0, 1 << 20,
+               "acquire: at most N leases per member; 0: no limit."),
+    OPT_CHOICE("format", 0, AT(format), format_choices,
+               "import: auto finds it by looking."),
+    OPT_TEXT("schemes", 0, AT(schemes), "LIST",
+             "import: only these, as http,https; default any."),
+    OPT_TEXT("ports", 0, AT(ports), "LIST",
+             "import: only these, as 80,8000-8999; default any."),
+    OPT_TEXT("allow", 0, AT(allow), "RANGES",
+             "import: let these in although they are private, as 10.1.0.0/16."),
+    OPT_TEXT("deny", 0, AT(deny), "RANGES", "import: never let these in."),
+    OPT_FLAG("only-allowed", 0, AT(only_allowed),
+             "import: nothing but what --allow names."),
+    OPT_FLAG("names", 0, AT(names), "import: host names too, which are not resolved."),
+    OPT_FLAG("dry-run", 0, AT(dry_run),
+             "import: judge, and add nothing; needs no URI."),
+    OPT_NUMBER("max-bad", 0, AT(max_bad), "N", 0, 0,
+               "import: add nothing and end with 3 when more lines than that are "
+               "malformed; default any number."),
+    OPT_NUMBER("fail-after", 0, AT(fail_after), "K", 1, 1000000,
+               "report: failures in a row that take a member out; 3."),
+    OPT_NUMBER("restore-after", 0, AT(restore_after), "M", 1, 1000000,
+               "report: successes in a row that bring it back; 2."),
+    OPT_NUMBER("min-live", 0, AT(min_live), "N", 0, LOCUS_POOL_MEMBERS_MAX,
+               "report: take nobody out below this many live members; 0."),
+    OPT_CHOICE("fail", 0, AT(fail), fail_choices,
+               "What a pick does when Redis is away: end with 1, or pick by counts of "
+               "its own (of the members last seen by this very command)."),
+    OPT_TIME("timeout", 0, AT(timeout_ns), 1000000, 86400 * NS_PER_S,
+             "Give up on Redis after this; 3s."),
+    OPT_TIME("interval", 'i', AT(interval_ns), 10000000, 86400 * NS_PER_S,
+             "watch: between two looks; 1s."),
+    OPT_NUMBER("rounds", 0, AT(rounds), "N", 0, 0,
+               "watch: stop after N looks; 0: never."),
+    OPT_END,
 };
 
 /* What went wrong, on stderr; the exit code for it. */
