@@ -5,11 +5,10 @@
 #include <stdlib.h>
 
 const struct reader_format *const reader_formats[] = {
-    &reader_squid,    &reader_zeek_json, /* before the TSV reader, which reads JSON lines too */
-    &reader_zeek_tsv, &reader_nginx, /* before weblog, which reads its lines too */
-    &reader_weblog,   &reader_haproxy,   &reader_nfdump,      &reader_binetflow,
-    &reader_eve,      &reader_pcap,      &reader_libcachesim, &reader_oraclegeneral,
-    &reader_objects,  &reader_csv,       &reader_locus,       NULL,
+#define FORMAT(name) &reader_##name,
+#include "formats.def"
+#undef FORMAT
+    NULL,
 };
 
 const char *trace_format_name(size_t index, const char **about)

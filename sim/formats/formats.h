@@ -7,21 +7,9 @@
 /* The table; where two understand a file equally well, the first is taken. Ends with NULL. */
 extern const struct reader_format *const reader_formats[];
 
-extern const struct reader_format reader_binetflow;
-extern const struct reader_format reader_csv;
-extern const struct reader_format reader_eve;
-extern const struct reader_format reader_haproxy;
-extern const struct reader_format reader_libcachesim;
-extern const struct reader_format reader_locus;
-extern const struct reader_format reader_nfdump;
-extern const struct reader_format reader_nginx;
-extern const struct reader_format reader_objects;
-extern const struct reader_format reader_oraclegeneral;
-extern const struct reader_format reader_pcap;
-extern const struct reader_format reader_squid;
-extern const struct reader_format reader_weblog;
-extern const struct reader_format reader_zeek_json;
-extern const struct reader_format reader_zeek_tsv;
+#define FORMAT(name) extern const struct reader_format reader_##name;
+#include "formats.def"
+#undef FORMAT
 
 /* The zeek-json line, for JSON lines in the middle of other Zeek logs. */
 reader_line_fn zeek_json_line;

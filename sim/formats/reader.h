@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace format is: one file sim/readers/<format>.c with one struct reader_format, one
- * line in the table of readers.c, one test.
+ * What a trace format is: a file NAME.c in this folder with one struct reader_format, a line
+ * FORMAT(NAME) in formats.def, and a test.
  *
  * A format of lines has a line() hook, called for every line; any other has a read() hook,
  * called once. They turn input into struct record and hand it to reader_emit(), and what is

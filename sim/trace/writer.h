@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces out, for gen and convert: one table of formats, the opposite of readers/. A format
+ * Traces out, for gen and convert: one table of formats, the opposite of formats/. A format
  * keeps what it has a place for; what it cannot hold (durations in a web log, clients in an
  * object trace) is left out.
  */
