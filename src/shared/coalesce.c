@@ -132,14 +132,6 @@ struct call {
     bool patient; /* counted in batch->patient */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void batch_unref(struct locus_coalescer *c, struct batch *batch)
 {
     if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) == 1) {
@@ -416,7 +408,7 @@ static void settle_flight(struct locus_coalescer *c, struct locus_result *flight
 static void call_batch_fn(struct locus_coalescer *c, struct run *run)
 {
     int cancel_state;
-    uint64_t before_ns = now_ns();
+    uint64_t before_ns = clock_now_ns();
 
     /* A caller's thread that were cancelled in there would keep the place for ever. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -424,7 +416,7 @@ static void call_batch_fn(struct locus_coalescer *c, struct run *run)
     pthread_setcancelstate(cancel_state, &cancel_state);
 
     uint32_t count = run->batch->count;
-    locus_histogram_add(&c->meter.batch_ns, now_ns() - before_ns);
+    locus_histogram_add(&c->meter.batch_ns, clock_now_ns() - before_ns);
     locus_histogram_add(&c->meter.batch_size, count);
     if (returned != LOCUS_OK) {
         meter_count(&c->meter, METER_BATCHES_FAILED);
@@ -481,7 +473,7 @@ static void end_gathering(struct batch *batch)
  * the coalescer is closed. Called and left with the lock held. */
 static void gather(struct locus_coalescer *c, struct batch *batch)
 {
-    uint64_t until_ns = now_ns() + c->config.linger_ns;
+    uint64_t until_ns = clock_now_ns() + c->config.linger_ns;
     bool in_time = true;
 
     while (in_time && !c->closed &&
@@ -671,7 +663,7 @@ static void meet_offer(struct locus_coalescer *c, const struct call *call)
 {
     pthread_mutex_lock(&c->lock);
     if (get_state(call->batch) == BATCH_OFFERED) {
-        if (patient_at(c, call->deadline_ns, now_ns())) {
+        if (patient_at(c, call->deadline_ns, clock_now_ns())) {
             lead(c, call->batch, true);
             return;
         }
@@ -730,7 +722,7 @@ static void count_refusal(struct locus_coalescer *c, int status)
 static int call_in(struct locus_coalescer *c, const void *key, size_t key_length,
                    int64_t timeout_ns, struct locus_result **out)
 {
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = clock_now_ns();
     struct call call = {.deadline_ns = FUTEX_NO_DEADLINE};
 
     if (timeout_ns > 0 && (uint64_t)timeout_ns < FUTEX_NO_DEADLINE - start_ns) {
@@ -754,7 +746,7 @@ static int call_in(struct locus_coalescer *c, const void *key, size_t key_length
     } else {
         locus_result_release(call.flight);
     }
-    locus_histogram_add(&c->meter.call_ns, now_ns() - start_ns);
+    locus_histogram_add(&c->meter.call_ns, clock_now_ns() - start_ns);
     return status;
 }
 
@@ -782,13 +774,13 @@ int locus_coalescer_get(struct locus_coalescer *c, const void *key, size_t key_l
 void locus_coalescer_get_figures(struct locus_coalescer *c,
                                  struct locus_coalescer_figures *out)
 {
-    locus_meter_figures(&c->meter, now_ns(), out);
+    locus_meter_figures(&c->meter, clock_now_ns(), out);
 }
 
 int locus_coalescer_write_metrics(struct locus_coalescer *c, const char *name,
                                   locus_write_fn *write, void *ctx)
 {
-    return locus_meter_write(&c->meter, now_ns(), name, write, ctx);
+    return locus_meter_write(&c->meter, clock_now_ns(), name, write, ctx);
 }
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -969,7 +961,7 @@ int locus_coalescer_create(const struct locus_coalescer_config *config,
     c->hooks = hooks;
     c->config = complete;
     c->pid = getpid();
-    c->meter.created_ns = now_ns();
+    c->meter.created_ns = clock_now_ns();
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->work, NULL);
     int status = make_runs(c);
