@@ -135,7 +135,7 @@ void locus_coalescer_get_figures(struct locus_coalescer *c,
 }
 
 int locus_coalescer_write_metrics(struct locus_coalescer *c, const char *name,
-                                  locus_write_fn *write, void *ctx)
+                                  locus_text_fn *write, void *ctx)
 {
     return locus_meter_write(&c->meter, clock_now_ns(), name, write, ctx);
 }
