@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads a pool file: finds its kind, has it parsed, and chooses the service. */
 #include "file.h"
 
 #include <ctype.h>
@@ -37,21 +38,48 @@ static bool has_rule_line(const char *text)
     return false;
 }
 
+static bool is_keepalived(const char *text)
+{
+    return has_word(text, "virtual_server");
+}
+
+static bool is_table(const char *text)
+{
+    return has_word(text, "->");
+}
+
+static bool is_script(const char *text)
+{
+    return has_word(text, "ipvsadm") || has_rule_line(text);
+}
+
+static bool is_anything(const char *text)
+{
+    (void)text;
+    return true;
+}
+
+/* The kinds of pool files, a file each. The first that recognises the text reads it. */
+static const struct {
+    enum pool_kind kind;
+    bool (*recognise)(const char *text);
+    int (*parse)(struct pool_parse *parse, char *text);
+} kinds[] = {
+    {POOL_KEEPALIVED, is_keepalived, pool_parse_keepalived},
+    {POOL_IPVSADM, is_table, pool_parse_table},
+    {POOL_IPVSADM, is_script, pool_parse_script},
+    {POOL_LIST, is_anything, pool_parse_list},
+};
+
 static int parse_any(struct pool_parse *parse, char *text, enum pool_kind *kind)
 {
-    *kind = POOL_IPVSADM;
-    if (has_word(text, "virtual_server")) {
-        *kind = POOL_KEEPALIVED;
-        return pool_parse_keepalived(parse, text);
+    size_t i = 0;
+
+    while (!kinds[i].recognise(text)) { /* the last one takes anything */
+        i++;
     }
-    if (has_word(text, "->")) {
-        return pool_parse_table(parse, text);
-    }
-    if (has_word(text, "ipvsadm") || has_rule_line(text)) {
-        return pool_parse_script(parse, text);
-    }
-    *kind = POOL_LIST;
-    return pool_parse_list(parse, text);
+    *kind = kinds[i].kind;
+    return kinds[i].parse(parse, text);
 }
 
 static bool is_service(const struct pool_service *service, const char *wanted)

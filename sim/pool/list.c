@@ -40,5 +40,3 @@ int pool_parse_list(struct pool_parse *parse, char *text)
     }
     return status;
 }
-
-/* ---- which kind, which service --------------------------------------------------- */

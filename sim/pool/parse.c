@@ -244,3 +244,23 @@ bool pool_flag(struct pool_parse *parse, const char *word, uint32_t *flags)
 }
 
 /* ---- plain lists ----------------------------------------------------------------- */
+
+int pool_flags(struct pool_parse *parse, const char *field, const char *text,
+               uint32_t *flags)
+{
+    char word[POOL_WORD];
+
+    *flags = 0;
+    while (*text != '\0' && *text != ')') {
+        size_t length = strcspn(text, ",)");
+        snprintf(word, sizeof(word), "%.*s", (int)length, text);
+        if (!pool_flag(parse, word, flags)) {
+            return pool_error(parse,
+                              "%s: expected sh-fallback, mh-port, flag-1 or the like, "
+                              "with commas between, not '%s'",
+                              field, word);
+        }
+        text += length + (text[length] == ',');
+    }
+    return EXIT_OK;
+}
