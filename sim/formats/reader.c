@@ -175,7 +175,7 @@ static int read_lines(struct reader *reader)
 
 int reader_run(struct reader *reader)
 {
-    const struct reader_format *format = reader->format;
+    const struct format *format = reader->format;
     int status = 0;
 
     reader->state = calloc(1, format->state_size + 1);
