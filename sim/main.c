@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/* locus: its first argument names a command of commands/commands.def. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "commands/commands.h"
 
-const struct command *const commands[] = {
-    &cmd_replay,   &cmd_advise,         &cmd_lint,  &cmd_inspect,
-    &cmd_gen,      &cmd_convert,        &cmd_drive, &cmd_pool,
-    &cmd_registry, &cmd_coalesce_bench, NULL,
+static const struct command *const commands[] = {
+#define COMMAND(name) &cmd_##name,
+#include "commands/commands.def"
+#undef COMMAND
+    NULL,
 };
 
 /* Output that did not arrive is an error, whatever the command thought: a full disk must
@@ -30,7 +32,7 @@ static int completion(const char *shell)
         fprintf(stderr, "locus: --completion: expected 'bash', not '%s'\n", shell);
         return EXIT_USAGE;
     }
-    bash_completion();
+    bash_completion(commands);
     return EXIT_OK;
 }
 
@@ -40,7 +42,7 @@ int main(int argc, char **argv)
 
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
         strcmp(name, "help") == 0) {
-        overview_help();
+        overview_help(commands);
         return finish(EXIT_OK);
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
@@ -48,7 +50,7 @@ int main(int argc, char **argv)
         return finish(EXIT_OK);
     }
     if (strcmp(name, "--man") == 0) {
-        man_page(LOCUS_VERSION);
+        man_page(commands, LOCUS_VERSION);
         return finish(EXIT_OK);
     }
     if (strcmp(name, "--completion") == 0) {

@@ -224,14 +224,14 @@ LOCUS_API void locus_coalescer_get_figures(struct locus_coalescer *c,
                                            struct locus_coalescer_figures *out);
 
 /* Takes text; anything but 0 stops the writing. */
-typedef int locus_write_fn(void *ctx, const char *text, size_t length);
+typedef int locus_text_fn(void *ctx, const char *text, size_t length);
 
 /*
  * Writes the figures in Prometheus' text format, with the label coalescer="name" (name is
  * escaped; borrowed for the call): about 90 series. LOCUS_EIO when write said stop.
  */
 LOCUS_API int locus_coalescer_write_metrics(struct locus_coalescer *c, const char *name,
-                                            locus_write_fn *write,
+                                            locus_text_fn *write,
                                             void *ctx) LOCUS_NODISCARD;
 
 #ifdef __cplusplus

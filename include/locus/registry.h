@@ -204,7 +204,7 @@ LOCUS_API void locus_registry_get_stats(struct locus_registry *registry,
 /* The coalescers' metrics (see coalesce.h), labelled registry_reads and registry_changes;
  * nothing for mem:. */
 LOCUS_API int locus_registry_write_metrics(struct locus_registry *registry,
-                                           locus_write_fn *write,
+                                           locus_text_fn *write,
                                            void *ctx) LOCUS_NODISCARD;
 
 /* The words of the last failure of any thread at the server; "" if there was none. */

@@ -3,6 +3,8 @@
  * Completion for bash, from the command tables: commands, options, and the values of
  * options that have a list of them. Everything else completes to file names.
  */
+#include "completion.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +12,6 @@
 
 #include "../formats/formats.h"
 #include "../policy/policy.h"
-#include "command.h"
-#include "completion.h"
 
 typedef const char *value_fn(size_t index, const char **about);
 
@@ -61,20 +61,22 @@ static void case_values(const struct option_spec *spec)
 
 static void case_command(const struct command *command)
 {
-    const struct option_spec *options = command->options;
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
 
     printf("    %s)\n        options='--help", command->name);
-    for (const struct option_spec *s = options; s != NULL && s->name != NULL; s++) {
+    while ((s = option_next(&walk)) != NULL) {
         printf(" --%s", s->name);
     }
     printf("'\n        case $option in\n");
-    for (const struct option_spec *s = options; s != NULL && s->name != NULL; s++) {
+    walk = option_walk(command->options);
+    while ((s = option_next(&walk)) != NULL) {
         case_values(s);
     }
     printf("        esac\n        ;;\n");
 }
 
-void bash_completion(void)
+void bash_completion(const struct command *const commands[])
 {
     printf("# bash completion for locus, made by 'locus --completion bash'\n"
            "_locus()\n{\n"

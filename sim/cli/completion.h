@@ -2,7 +2,9 @@
 #ifndef LOCUS_SIM_COMPLETION_H
 #define LOCUS_SIM_COMPLETION_H
 
-/* The completion script for bash, on stdout; the build calls "locus --completion bash". */
-void bash_completion(void);
+#include "command.h"
+
+/* "locus --completion bash": the script, on stdout. The table ends with NULL. */
+void bash_completion(const struct command *const commands[]);
 
 #endif

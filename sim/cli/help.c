@@ -2,11 +2,10 @@
 /*
  * --help and the man page, both from the command tables, so that neither can go stale.
  */
+#include "help.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "command.h"
-#include "help.h"
 
 /* "--name METAVAR", "--name a|b|c", "--name", with ", -n" behind it. */
 static void option_words(const struct option_spec *spec, char *out, size_t size)
@@ -73,13 +72,14 @@ static void help_option(const struct option_spec *spec)
 
 void command_help(const struct command *command)
 {
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
+
     printf("usage: locus %s %s\n\n", command->name, command->usage);
     fold(command->description, 0, 0);
-    if (command->options != NULL && command->options->name != NULL) {
-        printf("\noptions:\n");
-        for (const struct option_spec *s = command->options; s->name != NULL; s++) {
-            help_option(s);
-        }
+    printf("\noptions:\n");
+    while ((s = option_next(&walk)) != NULL) {
+        help_option(s);
     }
     if (command->examples != NULL) {
         printf("\nexamples:\n");
@@ -91,7 +91,7 @@ void command_help(const struct command *command)
     }
 }
 
-void overview_help(void)
+void overview_help(const struct command *const commands[])
 {
     printf("usage: locus COMMAND [options] [arguments]\n\n"
            "IPVS connection scheduling, replayed and explained.\n\ncommands:\n");
@@ -158,6 +158,8 @@ static void roff_examples(const char *text)
 
 static void man_command(const struct command *command)
 {
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
     char words[256];
 
     printf(".SS locus %s\n", command->name);
@@ -165,8 +167,7 @@ static void man_command(const struct command *command)
     roff(command->usage);
     printf(".PP\n");
     roff(command->description);
-    for (const struct option_spec *s = command->options; s != NULL && s->name != NULL;
-         s++) {
+    while ((s = option_next(&walk)) != NULL) {
         option_words(s, words, sizeof(words));
         printf(".TP\n.B \"");
         for (const char *w = words; *w != '\0'; w++) {
@@ -180,7 +181,7 @@ static void man_command(const struct command *command)
     }
 }
 
-void man_page(const char *version)
+void man_page(const struct command *const commands[], const char *version)
 {
     printf(".TH LOCUS 1 \"\" \"locus %s\" \"User Commands\"\n.SH NAME\n"
            "locus \\- IPVS connection scheduling, replayed and explained\n"

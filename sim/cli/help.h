@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/* What locus says about itself, on stdout. Tables of commands end with NULL. */
 #ifndef LOCUS_SIM_HELP_H
 #define LOCUS_SIM_HELP_H
 
-/* "locus --help", on stdout. */
-void overview_help(void);
-/* The whole of locus(1) as roff, on stdout; the build calls "locus --man". */
-void man_page(const char *version);
+#include "command.h"
+
+/* "locus COMMAND --help". */
+void command_help(const struct command *command);
+/* "locus --help". */
+void overview_help(const struct command *const commands[]);
+/* "locus --man": all of locus(1) as roff. The build makes the installed page with it. */
+void man_page(const struct command *const commands[], const char *version);
 
 #endif

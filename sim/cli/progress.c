@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/now.h"
 #include "../base/texts.h"
 
 enum { BAR = 24 };
@@ -30,14 +30,6 @@ void progress_catch_interrupt(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void progress_begin(struct progress *progress, const char *what, const char *unit,
                     uint64_t total)
 {
@@ -46,7 +38,7 @@ void progress_begin(struct progress *progress, const char *what, const char *uni
         .what = what,
         .unit = unit,
         .total = total,
-        .begin_ns = clock_ns(),
+        .begin_ns = now_ns(),
     };
     progress->last_ns = progress->begin_ns;
 }
@@ -82,10 +74,10 @@ void progress_update(struct progress *progress, uint64_t done)
     if (!progress->shown) {
         return;
     }
-    uint64_t now_ns = clock_ns();
-    if (now_ns - progress->last_ns >= REDRAW_NS) {
-        progress->last_ns = now_ns;
-        draw(progress, done, now_ns - progress->begin_ns);
+    uint64_t now = now_ns();
+    if (now - progress->last_ns >= REDRAW_NS) {
+        progress->last_ns = now;
+        draw(progress, done, now - progress->begin_ns);
     }
 }
 

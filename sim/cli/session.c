@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../engine/figures.h"
-#include "command.h"
 #include "progress.h"
 
 void session_init(struct session *session, const char *command)

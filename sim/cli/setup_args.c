@@ -6,10 +6,53 @@
 
 #include "../policy/policy.h"
 #include "../pool/file.h"
-#include "command.h"
 
 const char *const setup_order_choices[] = {"file", "reverse", NULL};
 const char *const setup_proto_choices[] = {"tcp", "udp", "all", NULL};
+
+#define AT(field) offsetof(struct setup_args, field)
+
+const struct option_spec setup_options[] = {
+    OPT_TEXT(
+        "servers", 's', AT(servers), "LIST",
+        "How many servers, or, with commas between, "
+        "ADDRESS[:PORT][*WEIGHT[@CAPACITY][/UPPER[/LOWER]]]. Servers without weights "
+        "get the same one, chosen so that all together hold 1.25 times the 99th "
+        "percentile over time of the trace's concurrency, at least 2 each."),
+    OPT_TEXT("pool", 0, AT(pool), "FILE",
+             "Servers from the output of ipvsadm -S or -Ln, an ipvsadm script, "
+             "keepalived.conf or a plain list."),
+    OPT_TEXT("service", 0, AT(service), "NAME",
+             "Which of the pool file's services: ADDRESS:PORT or the fwmark's number."),
+    OPT_CHOICE("order", 0, AT(order), setup_order_choices,
+               "The order in which the pool's servers are added (default file; a table "
+               "that is not sorted by address is taken to be newest first, as the "
+               "kernel lists it)."),
+    OPT_TEXT("rules", 'r', AT(rules), "NAME",
+             "kernel (default), kernel-classic (what most machines run), article (as "
+             "published) or locus (what we would run)."),
+    OPT_TEXT("cache", 0, AT(cache), "SIZE",
+             "A cache on each server, 10GiB or 100000objects: shows hit ratios and "
+             "origin traffic."),
+    OPT_CHOICE("evict", 0, AT(evict), cache_policy_names,
+               "What that cache drops (default lru)."),
+    OPT_CHOICE("proto", 0, AT(proto), setup_proto_choices,
+               "Which records are replayed (default tcp; requests without a protocol "
+               "are TCP)."),
+    OPT_TEXT("duration", 0, AT(duration), "MODEL",
+             "How long a record without a duration lasts: const:TIME, "
+             "lognormal:MEDIAN:SIGMA or rate:BYTES per second (default const:1s)."),
+    OPT_TEXT("speed", 0, AT(speed), "FACTOR",
+             "Arrivals that many times as fast; durations stay (default 1)."),
+    OPT_TIME("tcpfin", 0, AT(tcpfin_ns), 0, 0,
+             "How long a closed TCP connection counts as inactive (default 120s, as "
+             "ipvsadm --set)."),
+    OPT_TIME("udp-timeout", 0, AT(udp_ns), 0, 0,
+             "How long a UDP flow counts after its last packet (default 300s)."),
+    OPT_NUMBER("seed", 0, AT(seed), "N", 0, 0,
+               "Seed of everything random: duration models, twos (default 1)."),
+    OPT_END,
+};
 
 static int resolve_rules(const char *command, const char *name, struct setup *out)
 {

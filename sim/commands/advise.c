@@ -3,6 +3,8 @@
  * locus advise: which policy, which weights, which expiration for this trace, and the lines
  * that apply them.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 
 #include "../advise/advise.h"
 #include "../advise/report.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"
@@ -28,14 +29,14 @@ struct advise_args {
 #define AT(field) offsetof(struct advise_args, field)
 
 static const struct option_spec options[] = {
-    {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
-     "The policies to choose from (default wlc,wrr,dh,sh,mh,lblc,lblcr).", 0, 0, NULL},
-    {"max-imbalance", 0, OPTION_STRING, AT(max_imbalance), "RATIO",
-     "Choose none with a mean imbalance above this, if one can be found.", 0, 0, NULL},
-    SETUP_ARGS_OPTIONS(struct advise_args),
-    {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of text.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct advise_args, "to"),
-    {.name = NULL},
+    OPT_TEXT("policy", 'p', AT(policies), "LIST",
+             "The policies to choose from (default wlc,wrr,dh,sh,mh,lblc,lblcr)."),
+    OPT_TEXT("max-imbalance", 0, AT(max_imbalance), "RATIO",
+             "Choose none with a mean imbalance above this, if one can be found."),
+    OPT_GROUP(setup_options, AT(setup)),
+    OPT_FLAG("json", 'j', AT(json), "JSON instead of text."),
+    OPT_GROUP(read_options, AT(read)),
+    OPT_END,
 };
 
 /* What is tried for lblc and lblcr; other policies have one candidate each, since scaling

@@ -7,6 +7,8 @@
  * Calls arrive by a Poisson process and are timed from when they were due, not from when a
  * caller had time for them: a backend that cannot keep up shows as latency.
  */
+#include "commands.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +27,6 @@
 
 #include "../base/mix.h"
 #include "../base/output.h"
-#include "../cli/command.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -39,56 +40,45 @@ struct bench_options {
     bool workers_only, json;
 };
 
-#define RANGED(long_name, short_name, kind, member, meta, low, high, text)   \
-    {                                                                        \
-        .name = (long_name), .letter = (short_name), .type = (kind),         \
-        .offset = offsetof(struct bench_options, member), .metavar = (meta), \
-        .min = (low), .max = (high), .help = (text)                          \
-    }
-#define OPTION(long_name, short_name, kind, member, meta, text) \
-    RANGED(long_name, short_name, kind, member, meta, 0, 0, text)
-
 static const char *const share_choices[] = {"queued", "inflight", "none", NULL};
 
+#define AT(field) offsetof(struct bench_options, field)
+
 static const struct option_spec options[] = {
-    RANGED("rate", 'r', OPTION_NUMBER, rate, "N", 1, 100000000,
-           "Calls that arrive per second; 20000."),
-    RANGED("callers", 'c', OPTION_NUMBER, callers, "N", 1, CALLERS_MAX,
-           "Threads that make them, and so how many can wait at once; 64."),
-    RANGED("keys", 'k', OPTION_NUMBER, keys, "N", 1, UINT32_MAX,
-           "Different keys asked for, all equally often; 10000."),
-    {.name = "share",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct bench_options, share),
-     .choices = share_choices,
-     .help = "What calls of equal keys share; queued."},
-    OPTION("concurrency", 0, OPTION_STRING, concurrency, "LIST",
-           "Batches at once, to be tried; 1,2,4."),
-    OPTION("max-batch", 0, OPTION_STRING, max_batch, "LIST",
-           "Keys in a batch, to be tried; 1,8,64,256."),
-    RANGED("linger", 0, OPTION_DURATION, linger_ns, "TIME", 0, 3600 * NS_PER_S,
-           "How long a batch that is not full waits for more; 0."),
-    RANGED("queue", 0, OPTION_NUMBER, queue, "N", 1, UINT32_MAX,
-           "Keys that may wait for a batch; 65536."),
-    RANGED("timeout", 0, OPTION_DURATION, timeout_ns, "TIME", 0, 3600 * NS_PER_S,
-           "Each call gives up after this; 0: never."),
-    OPTION("workers-only", 0, OPTION_FLAG, workers_only, NULL,
-           "No batch on a caller's own thread."),
-    RANGED("rtt", 0, OPTION_DURATION, rtt_ns, "TIME", 0, 60 * NS_PER_S,
-           "The simulated backend's time for a batch; 500us."),
-    RANGED("per-key", 0, OPTION_DURATION, per_key_ns, "TIME", 0, 60 * NS_PER_S,
-           "... and for each key in it, on top; 1us."),
-    OPTION(
-        "uri", 'u', OPTION_STRING, uri, "URI",
+    OPT_NUMBER("rate", 'r', AT(rate), "N", 1, 100000000,
+               "Calls that arrive per second; 20000."),
+    OPT_NUMBER("callers", 'c', AT(callers), "N", 1, CALLERS_MAX,
+               "Threads that make them, and so how many can wait at once; 64."),
+    OPT_NUMBER("keys", 'k', AT(keys), "N", 1, UINT32_MAX,
+               "Different keys asked for, all equally often; 10000."),
+    OPT_CHOICE("share", 0, AT(share), share_choices,
+               "What calls of equal keys share; queued."),
+    OPT_TEXT("concurrency", 0, AT(concurrency), "LIST",
+             "Batches at once, to be tried; 1,2,4."),
+    OPT_TEXT("max-batch", 0, AT(max_batch), "LIST",
+             "Keys in a batch, to be tried; 1,8,64,256."),
+    OPT_TIME("linger", 0, AT(linger_ns), 0, 3600 * NS_PER_S,
+             "How long a batch that is not full waits for more; 0."),
+    OPT_NUMBER("queue", 0, AT(queue), "N", 1, UINT32_MAX,
+               "Keys that may wait for a batch; 65536."),
+    OPT_TIME("timeout", 0, AT(timeout_ns), 0, 3600 * NS_PER_S,
+             "Each call gives up after this; 0: never."),
+    OPT_FLAG("workers-only", 0, AT(workers_only), "No batch on a caller's own thread."),
+    OPT_TIME("rtt", 0, AT(rtt_ns), 0, 60 * NS_PER_S,
+             "The simulated backend's time for a batch; 500us."),
+    OPT_TIME("per-key", 0, AT(per_key_ns), 0, 60 * NS_PER_S,
+             "... and for each key in it, on top; 1us."),
+    OPT_TEXT(
+        "uri", 'u', AT(uri), "URI",
         "No simulated backend, but picks from a pool in Redis, which is deleted after: "
         "redis://host[:port][/db] or redis+unix:///path. Keys are then never shared."),
-    RANGED("duration", 'd', OPTION_DURATION, duration_ns, "TIME", 10000000,
-           3600 * NS_PER_S, "Time for each line of the table; 1s."),
-    OPTION("seed", 0, OPTION_NUMBER, seed, "N", "Of arrivals and keys; 1."),
-    OPTION("json", 'j', OPTION_FLAG, json, NULL, "Print JSON, one object a line."),
-    OPTION("html", 0, OPTION_STRING, html, "FILE",
-           "Also draw the table, as a page that needs nothing else."),
-    {.name = NULL},
+    OPT_TIME("duration", 'd', AT(duration_ns), 10000000, 3600 * NS_PER_S,
+             "Time for each line of the table; 1s."),
+    OPT_NUMBER("seed", 0, AT(seed), "N", 0, 0, "Of arrivals and keys; 1."),
+    OPT_FLAG("json", 'j', AT(json), "Print JSON, one object a line."),
+    OPT_TEXT("html", 0, AT(html), "FILE",
+             "Also draw the table, as a page that needs nothing else."),
+    OPT_END,
 };
 
 /* ---- one line of the table ------------------------------------------------------- */

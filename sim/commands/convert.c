@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* locus convert: any trace in, any writable format out. */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/read_args.h"
 #include "../trace/writer.h"
 
@@ -13,19 +14,18 @@ struct convert_args {
     const char *to, *output;
 };
 
+#define AT(field) offsetof(struct convert_args, field)
+
 static const struct option_spec options[] = {
-    {"to", 't', OPTION_STRING, offsetof(struct convert_args, to), "NAME",
-     "The format to write (default locus, the fastest to read): squid, zeek-tsv, "
-     "zeek-json, weblog, haproxy, nginx, nfdump, eve, binetflow, libcachesim, "
-     "oraclegeneral, objects, csv, locus.",
-     0, 0, NULL},
-    {"output", 'o', OPTION_STRING, offsetof(struct convert_args, output), "FILE",
-     "Where to write (default: stdout); compressed when the name ends in .gz, .bz2, "
-     ".xz or "
-     ".zst.",
-     0, 0, NULL},
-    READ_ARGS_OPTIONS(struct convert_args, "until"),
-    {.name = NULL},
+    OPT_TEXT("to", 't', AT(to), "NAME",
+             "The format to write (default locus, the fastest to read): squid, "
+             "zeek-tsv, zeek-json, weblog, haproxy, nginx, nfdump, eve, binetflow, "
+             "libcachesim, oraclegeneral, objects, csv, locus."),
+    OPT_TEXT("output", 'o', AT(output), "FILE",
+             "Where to write (default: stdout); compressed when the name ends in .gz, "
+             ".bz2, .xz or .zst."),
+    OPT_GROUP(read_options_until, AT(read)),
+    OPT_END,
 };
 
 static void key_text(void *arg, uint8_t family, const union locus_key *key, char *text,
@@ -77,8 +77,10 @@ static int write_all(struct trace *trace, struct writer *writer, bool numbered)
 static int unknown_format(const char *name)
 {
     fprintf(stderr, "locus convert: --to: no format '%s' to write; there are", name);
-    for (const struct writer_format *f = writer_formats; f->name != NULL; f++) {
-        fprintf(stderr, "%s %s", f == writer_formats ? "" : ",", f->name);
+    const char *comma = "";
+    for (const struct format *f = NULL; (f = format_next_written(f)) != NULL;) {
+        fprintf(stderr, "%s %s", comma, f->name);
+        comma = ",";
     }
     fprintf(stderr, "\n");
     return EXIT_USAGE;
@@ -87,7 +89,7 @@ static int unknown_format(const char *name)
 static int convert(const struct convert_args *args, const struct arguments *paths)
 {
     struct trace_options reading;
-    struct writer_options writing = {.format = writer_find(args->to),
+    struct writer_options writing = {.format = format_find_written(args->to),
                                      .path = args->output,
                                      .memory_bytes = args->read.memory,
                                      .name = key_text};
@@ -113,7 +115,8 @@ static int convert(const struct convert_args *args, const struct arguments *path
         writing.timeless = summary->timeless;
         writing.name_arg = trace;
         /* All of a trace, as it was read and sorted; of a window, only the keys in it. */
-        if (writing.format->binary && reading.from_ns == 0 && reading.to_ns == 0) {
+        if (writing.format->write.binary && reading.from_ns == 0 &&
+            reading.to_ns == 0) {
             writing.keys = trace_keys(trace);
             writing.records = summary->records;
         }

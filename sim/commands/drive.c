@@ -2,33 +2,28 @@
 /*
  * locus drive: runs one script of events through one scheduler and prints its decisions.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <locus/locus.h>
 
-#include "../cli/command.h"
 #include "../drive/drive.h"
 
 struct drive_options {
     const char *rules;
 };
 
+#define AT(field) offsetof(struct drive_options, field)
+
 static const struct option_spec options[] = {
-    {
-        .name = "rules",
-        .letter = 'r',
-        .type = OPTION_STRING,
-        .offset = offsetof(struct drive_options, rules),
-        .metavar = "NAME",
-        .help =
-            "The rule set to decide by: kernel (Linux since mid-2026, the default), "
-            "kernel-classic (before that), article (LBLC and LBLCR as published) or "
-            "locus "
-            "(what locus.h recommends).",
-    },
-    {.name = NULL},
+    OPT_TEXT("rules", 'r', AT(rules), "NAME",
+             "The rule set to decide by: kernel (Linux since mid-2026, the default), "
+             "kernel-classic (before that), article (LBLC and LBLCR as published) or "
+             "locus (what locus.h recommends)."),
+    OPT_END,
 };
 
 static const char description[] =

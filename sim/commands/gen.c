@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* locus gen: traces out of nothing. */
+#include "commands.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "../cli/command.h"
 #include "../records/keyset.h"
 #include "../trace/gen.h"
 #include "../trace/writer.h"
@@ -22,58 +23,47 @@ static const char *const pattern_choices[] = {"zipf", "flash", "diurnal",
 static const char *const family_choices[] = {"ipv4", "ipv6", "name", NULL};
 
 static const struct option_spec options[] = {
-    {"pattern", 'p', OPTION_CHOICE, AT(pattern), NULL,
-     "zipf: steady (the default). flash: a fifth of the records at three times the "
-     "rate, "
-     "half of them to one new destination. diurnal: the rate swings once per period. "
-     "scan: "
-     "one record in five goes to a destination never seen again. churn: once per "
-     "period one "
-     "destination in ten is replaced.",
-     0, 0, pattern_choices},
-    {"to", 't', OPTION_STRING, AT(to), "NAME",
-     "The format to write (default squid); as for 'locus convert'.", 0, 0, NULL},
-    {"output", 'o', OPTION_STRING, AT(output), "FILE",
-     "Where to write (default: stdout); compressed when the name ends in .gz, .bz2, "
-     ".xz or "
-     ".zst.",
-     0, 0, NULL},
-    {"records", 'n', OPTION_NUMBER, AT(records), "N", "How many (default 100000).", 1,
-     1000000000000, NULL},
-    {"destinations", 'd', OPTION_NUMBER, AT(destinations), "N",
-     "Among which popularity is spread (default 10000).", 1, 1 << 28, NULL},
-    {"clients", 'c', OPTION_NUMBER, AT(clients), "N",
-     "All as active as each other (default 1000).", 1, 1 << 24, NULL},
-    {"zipf", 'z', OPTION_STRING, AT(zipf), "S",
-     "Popularity falls with rank to the power of S, 0 to 10 (default 0.9).", 0, 0,
-     NULL},
-    {"rate", 'r', OPTION_STRING, AT(rate), "N",
-     "Mean arrivals per second (default 1000).", 0, 0, NULL},
-    {"duration", 0, OPTION_DURATION, AT(duration_ns), "TIME",
-     "Median of a log-normal (default 200ms).", 0, 1000000ull * 1000000000, NULL},
-    {"duration-sigma", 0, OPTION_STRING, AT(duration_sigma), "S",
-     "Its spread, 0 to 5: the mean is the median times exp(S*S/2) (default 1.5).", 0, 0,
-     NULL},
-    {"bytes", 0, OPTION_BYTES, AT(bytes), "SIZE",
-     "Median size; a destination's size stays the same (default 8k).", 0, 0, NULL},
-    {"bytes-sigma", 0, OPTION_STRING, AT(bytes_sigma), "S", "Its spread (default 1.5).",
-     0, 0, NULL},
-    {"period", 0, OPTION_DURATION, AT(period_ns), "TIME",
-     "Of diurnal and churn (default: a day or the whole trace if that is shorter; for "
-     "churn "
-     "a twentieth of the trace).",
-     1, 0, NULL},
-    {"start", 0, OPTION_NUMBER, AT(start_s), "SECONDS",
-     "Time of the first record, since 1970 (default 1700000000).", 0, 4000000000, NULL},
-    {"family", 0, OPTION_CHOICE, AT(family), NULL,
-     "What destinations are (default ipv4).", 0, 0, family_choices},
-    {"seed", 's', OPTION_NUMBER, AT(seed), "N",
-     "The same seed gives the same trace (default 1).", 0, 0, NULL},
-    {"memory", 0, OPTION_BYTES, AT(memory), "SIZE",
-     "Memory for sorting lines that are written at the end of a connection (default "
-     "1GiB).",
-     0, 0, NULL},
-    {.name = NULL},
+    OPT_CHOICE(
+        "pattern", 'p', AT(pattern), pattern_choices,
+        "zipf: steady (the default). flash: a fifth of the records at three times the "
+        "rate, half of them to one new destination. diurnal: the rate swings once per "
+        "period. scan: one record in five goes to a destination never seen again. "
+        "churn: once per period one destination in ten is replaced."),
+    OPT_TEXT("to", 't', AT(to), "NAME",
+             "The format to write (default squid); as for 'locus convert'."),
+    OPT_TEXT("output", 'o', AT(output), "FILE",
+             "Where to write (default: stdout); compressed when the name ends in .gz, "
+             ".bz2, .xz or .zst."),
+    OPT_NUMBER("records", 'n', AT(records), "N", 1, 1000000000000,
+               "How many (default 100000)."),
+    OPT_NUMBER("destinations", 'd', AT(destinations), "N", 1, 1 << 28,
+               "Among which popularity is spread (default 10000)."),
+    OPT_NUMBER("clients", 'c', AT(clients), "N", 1, 1 << 24,
+               "All as active as each other (default 1000)."),
+    OPT_TEXT("zipf", 'z', AT(zipf), "S",
+             "Popularity falls with rank to the power of S, 0 to 10 (default 0.9)."),
+    OPT_TEXT("rate", 'r', AT(rate), "N", "Mean arrivals per second (default 1000)."),
+    OPT_TIME("duration", 0, AT(duration_ns), 0, 1000000ull * 1000000000,
+             "Median of a log-normal (default 200ms)."),
+    OPT_TEXT(
+        "duration-sigma", 0, AT(duration_sigma), "S",
+        "Its spread, 0 to 5: the mean is the median times exp(S*S/2) (default 1.5)."),
+    OPT_BYTES("bytes", 0, AT(bytes),
+              "Median size; a destination's size stays the same (default 8k)."),
+    OPT_TEXT("bytes-sigma", 0, AT(bytes_sigma), "S", "Its spread (default 1.5)."),
+    OPT_TIME("period", 0, AT(period_ns), 1, 0,
+             "Of diurnal and churn (default: a day or the whole trace if that is "
+             "shorter; for churn a twentieth of the trace)."),
+    OPT_NUMBER("start", 0, AT(start_s), "SECONDS", 0, 4000000000,
+               "Time of the first record, since 1970 (default 1700000000)."),
+    OPT_CHOICE("family", 0, AT(family), family_choices,
+               "What destinations are (default ipv4)."),
+    OPT_NUMBER("seed", 's', AT(seed), "N", 0, 0,
+               "The same seed gives the same trace (default 1)."),
+    OPT_BYTES("memory", 0, AT(memory),
+              "Memory for sorting lines that are written at the end of a connection "
+              "(default 1GiB)."),
+    OPT_END,
 };
 
 /* Names of what was made, for the writer. */
@@ -223,7 +213,7 @@ static int run(int argc, char **argv)
     if (rest.count > 0) {
         return usage_error("gen", "unexpected '%s'", rest.items[0]);
     }
-    struct writer_options writing = {.format = writer_find(args.to),
+    struct writer_options writing = {.format = format_find_written(args.to),
                                      .path = args.output,
                                      .memory_bytes = args.memory,
                                      .name = key_text};

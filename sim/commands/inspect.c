@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* locus inspect: what is in a trace, and what it can tell. */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include <jansson.h>
 
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/read_args.h"
 #include "../formats/formats.h"
@@ -25,21 +26,17 @@ struct inspect_args {
 #define AT(field) offsetof(struct inspect_args, field)
 
 static const struct option_spec options[] = {
-    {"top", 'n', OPTION_NUMBER, AT(top), "N",
-     "How many destinations to list (default 10).", 0, 1000000, NULL},
-    {"assume", 0, OPTION_DURATION, AT(assumed_ns), "TIME",
-     "How long a record without a duration is taken to last (default 1s).", 0, 0, NULL},
-    {"json", 'j', OPTION_FLAG, AT(json), NULL, "One JSON object instead of the page.",
-     0, 0, NULL},
-    {"brief", 'b', OPTION_FLAG, AT(brief), NULL,
-     "Only what reading alone tells: records, what is bad, span, how many destinations "
-     "and "
-     "clients.",
-     0, 0, NULL},
-    {"formats", 0, OPTION_FLAG, AT(formats), NULL, "List the formats that can be read.",
-     0, 0, NULL},
-    READ_ARGS_OPTIONS(struct inspect_args, "to"),
-    {.name = NULL},
+    OPT_NUMBER("top", 'n', AT(top), "N", 0, 1000000,
+               "How many destinations to list (default 10)."),
+    OPT_TIME("assume", 0, AT(assumed_ns), 0, 0,
+             "How long a record without a duration is taken to last (default 1s)."),
+    OPT_FLAG("json", 'j', AT(json), "One JSON object instead of the page."),
+    OPT_FLAG("brief", 'b', AT(brief),
+             "Only what reading alone tells: records, what is bad, span, how many "
+             "destinations and clients."),
+    OPT_FLAG("formats", 0, AT(formats), "List the formats that can be read."),
+    OPT_GROUP(read_options, AT(read)),
+    OPT_END,
 };
 
 struct page {

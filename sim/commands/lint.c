@@ -2,6 +2,8 @@
 /*
  * locus lint: what is odd about a pool, by itself and under the load of a trace.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <netdb.h>
 #include <stdarg.h>
@@ -10,7 +12,6 @@
 
 #include <jansson.h>
 
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"
@@ -27,14 +28,14 @@ struct lint_args {
 #define AT(field) offsetof(struct lint_args, field)
 
 static const struct option_spec options[] = {
-    {"policy", 'p', OPTION_STRING, AT(policy), "NAME",
-     "The scheduler (default: what the pool file says, else lblc).", 0, 0, NULL},
-    SETUP_ARGS_OPTIONS(struct lint_args),
-    {"resolve", 0, OPTION_FLAG, AT(resolve), NULL,
-     "Look up the servers' names; asks the network.", 0, 0, NULL},
-    {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of lines.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct lint_args, "to"),
-    {.name = NULL},
+    OPT_TEXT("policy", 'p', AT(policy), "NAME",
+             "The scheduler (default: what the pool file says, else lblc)."),
+    OPT_GROUP(setup_options, AT(setup)),
+    OPT_FLAG("resolve", 0, AT(resolve),
+             "Look up the servers' names; asks the network."),
+    OPT_FLAG("json", 'j', AT(json), "JSON instead of lines."),
+    OPT_GROUP(read_options, AT(read)),
+    OPT_END,
 };
 
 struct lint {

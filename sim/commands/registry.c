@@ -4,6 +4,8 @@
  * out at once and shows where the guard stops it. One subcommand is one function and one
  * line of a table.
  */
+#include "commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +21,6 @@
 #include <locus/registry.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -40,45 +41,38 @@ struct session {
     size_t count;
 };
 
-#define RANGED(long_name, short_name, kind, member, meta, low, high, text)      \
-    {                                                                           \
-        .name = (long_name), .letter = (short_name), .type = (kind),            \
-        .offset = offsetof(struct registry_options, member), .metavar = (meta), \
-        .min = (low), .max = (high), .help = (text)                             \
-    }
-#define OPTION(long_name, short_name, kind, member, meta, text) \
-    RANGED(long_name, short_name, kind, member, meta, 0, 0, text)
+#define AT(field) offsetof(struct registry_options, field)
 
 static const struct option_spec options[] = {
-    OPTION("uri", 'u', OPTION_STRING, uri, "URI",
-           "Where the registry is: redis://[[user]:password@]host[:port][/db], "
-           "redis+unix:///path or mem: (gone when the command ends). Default: "
-           "LOCUS_REGISTRY_URI of the environment, which keeps a password out of ps."),
-    OPTION("registry", 'r', OPTION_STRING, name, "NAME",
-           "The registry's name; default."),
-    OPTION("json", 'j', OPTION_FLAG, json, NULL, "Print JSON, one object a line."),
-    RANGED("weight", 'w', OPTION_NUMBER, weight, "N", 0, LOCUS_ENDPOINT_WEIGHT,
-           "put, import: of endpoints that tell none; 1."),
-    OPTION("down", 0, OPTION_FLAG, down, NULL, "put: as unhealthy."),
-    OPTION("min-healthy", 'm', OPTION_STRING, min_healthy, "N|N%",
-           "remove, quiesce, down, drain: refuse what would leave a cluster fewer live "
-           "endpoints than that, or than that part of its size, rounded up."),
-    RANGED("threads", 't', OPTION_NUMBER, threads, "N", 1, DRAIN_THREADS_MAX,
-           "drain: removals at once; 64."),
-    RANGED("demo", 0, OPTION_NUMBER, demo, "N", 1, 100000,
-           "drain: not of this registry, but of NAME-demo: N clusters of 20 endpoints "
-           "each, made first and deleted after."),
-    OPTION("quiet", 'q', OPTION_FLAG, quiet, NULL,
-           "drain: only the sums, not each refused endpoint."),
-    OPTION("max-bad", 0, OPTION_NUMBER, max_bad, "N",
-           "import: end with 3 when more lines than that are malformed; 0."),
-    RANGED("timeout", 0, OPTION_DURATION, timeout_ns, "TIME", 1000000, 86400 * NS_PER_S,
-           "Give up on Redis after this; 3s."),
-    RANGED("interval", 'i', OPTION_DURATION, interval_ns, "TIME", 10000000,
-           86400 * NS_PER_S, "watch: between two looks; 1s."),
-    OPTION("rounds", 0, OPTION_NUMBER, rounds, "N",
-           "watch: stop after N looks; 0: never."),
-    {.name = NULL},
+    OPT_TEXT(
+        "uri", 'u', AT(uri), "URI",
+        "Where the registry is: redis://[[user]:password@]host[:port][/db], "
+        "redis+unix:///path or mem: (gone when the command ends). Default: "
+        "LOCUS_REGISTRY_URI of the environment, which keeps a password out of ps."),
+    OPT_TEXT("registry", 'r', AT(name), "NAME", "The registry's name; default."),
+    OPT_FLAG("json", 'j', AT(json), "Print JSON, one object a line."),
+    OPT_NUMBER("weight", 'w', AT(weight), "N", 0, LOCUS_ENDPOINT_WEIGHT,
+               "put, import: of endpoints that tell none; 1."),
+    OPT_FLAG("down", 0, AT(down), "put: as unhealthy."),
+    OPT_TEXT("min-healthy", 'm', AT(min_healthy), "N|N%",
+             "remove, quiesce, down, drain: refuse what would leave a cluster fewer "
+             "live endpoints than that, or than that part of its size, rounded up."),
+    OPT_NUMBER("threads", 't', AT(threads), "N", 1, DRAIN_THREADS_MAX,
+               "drain: removals at once; 64."),
+    OPT_NUMBER("demo", 0, AT(demo), "N", 1, 100000,
+               "drain: not of this registry, but of NAME-demo: N clusters of 20 "
+               "endpoints each, made first and deleted after."),
+    OPT_FLAG("quiet", 'q', AT(quiet),
+             "drain: only the sums, not each refused endpoint."),
+    OPT_NUMBER("max-bad", 0, AT(max_bad), "N", 0, 0,
+               "import: end with 3 when more lines than that are malformed; 0."),
+    OPT_TIME("timeout", 0, AT(timeout_ns), 1000000, 86400 * NS_PER_S,
+             "Give up on Redis after this; 3s."),
+    OPT_TIME("interval", 'i', AT(interval_ns), 10000000, 86400 * NS_PER_S,
+             "watch: between two looks; 1s."),
+    OPT_NUMBER("rounds", 0, AT(rounds), "N", 0, 0,
+               "watch: stop after N looks; 0: never."),
+    OPT_END,
 };
 
 /* What went wrong, on stderr; the exit code for it. */

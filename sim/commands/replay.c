@@ -2,6 +2,8 @@
 /*
  * locus replay: one trace, many policies, side by side.
  */
+#include "commands.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "../base/output.h"
-#include "../cli/command.h"
 #include "../cli/progress.h"
 #include "../cli/session.h"
 #include "../cli/setup_args.h"
@@ -44,108 +45,88 @@ static const char *const director_choices[] = {"connection", "client", "destinat
 static const char *const no_server_choices[] = {"refuse", "bypass", "any", NULL};
 
 static const struct option_spec options[] = {
-    {"policy", 'p', OPTION_STRING, AT(policies), "LIST",
-     "Policies, separated by commas; sh and mh take flags: mh:fallback:port; chbl its "
-     "factor: chbl:1.25; wlc@8: by 8 directors, each with counts of its own. "
-     "Default: " DEFAULT_POLICIES ", and what the pool file says.",
-     0, 0, NULL},
-    SETUP_ARGS_OPTIONS(struct replay_args),
-    {"director-by", 0, OPTION_CHOICE, AT(director_by), NULL,
-     "What decides which of several directors has a connection: connection (default, "
-     "as "
-     "a router spreads them), client (as each node of kube-proxy has its own), "
-     "destination (so that one of them learns it).",
-     0, 0, director_choices},
-    {"stagger", 0, OPTION_FLAG, AT(stagger), NULL,
-     "Directors list the servers from different ones on, so that not all take the same "
-     "among equals.",
-     0, 0, NULL},
-    {"scenario", 0, OPTION_STRING, AT(scenario), "FILE",
-     "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N | "
-     "remove "
-     "SERVER | fail SERVER | restore SERVER | break SERVER (answers at once, with "
-     "errors, and "
-     "passes its checks) | mend SERVER | thresholds SERVER UPPER LOWER | guard N or N% "
-     "| "
-     "scheduler NAME.",
-     0, 0, NULL},
-    {"pool-uri", 0, OPTION_STRING, AT(pool_uri), "URI",
-     "Where leastalloc keeps its counts, as of 'locus pool': mem: (the default), or "
-     "redis://[[user]:password@]host[:port][/db], or redis+unix:///path, which is "
-     "slower and picks the same. Its pool there is a new one, locus-replay-PID-RANDOM, "
-     "removed in the end; by the server a day after a run that was killed.",
-     0, 0, NULL},
-    {"expiration", 0, OPTION_DURATION, AT(expiration_ns), "TIME",
-     "Destinations idle for so long are forgotten by lblc and lblcr (default 24h).", 0,
-     0, NULL},
-    {"max-entries", 0, OPTION_NUMBER, AT(max_entries), "N",
-     "Bound on the destinations that lblc and lblcr remember (default: as the rules "
-     "say).",
-     1, 1u << 27, NULL},
-    {"replace", 0, OPTION_FLAG, AT(replace), NULL,
-     "When that many are remembered, a new one takes the place of one that was not "
-     "asked "
-     "for lately, as by the rules locus (default: it is not remembered, as with IPVS).",
-     0, 0, NULL},
-    {"save", 0, OPTION_STRING, AT(save), "FILE",
-     "What the policy, lblc or lblcr alone, has learnt in the end: which servers are "
-     "each destination's.",
-     0, 0, NULL},
-    {"load", 0, OPTION_STRING, AT(load), "FILE",
-     "Begins with what --save wrote, as if this trace followed that one at once: a "
-     "director that was restarted. Servers are known by their addresses; caches and "
-     "all "
-     "figures begin anew.",
-     0, 0, NULL},
-    {"no-server", 0, OPTION_CHOICE, AT(no_server), NULL,
-     "When no server is available: refuse (default, as IPVS), bypass (counts as "
-     "refused, "
-     "but says so in --decisions: the client is to go to the destination itself), any "
-     "(an overloaded or quiesced one all the same).",
-     0, 0, no_server_choices},
-    {"capacity", 0, OPTION_NUMBER, AT(capacity), "N",
-     "Connections above which lblc and lblcr leave a server, of all servers that have "
-     "no "
-     "own (default: the weight, as IPVS). liblocus' alone.",
-     1, LOCUS_WEIGHT_MAX, NULL},
-    {"slow-start", 0, OPTION_DURATION, AT(slow_start_ns), "TIME",
-     "A server that a scenario adds or restores, or whose weight it raises, takes its "
-     "share over so long, by wlc, sed, nq, twos, p2c, chbl, lblc and lblcr; "
-     "connections "
-     "should be shorter (default: at once, as IPVS; 24h at most). liblocus' alone.",
-     0, 0, NULL},
-    {"slow-start-exponent", 0, OPTION_NUMBER, AT(slow_start_exponent), "N",
-     "Its share grows with that power of the time: 1 (default) evenly, up to 8, late.",
-     1, 8, NULL},
-    {"slow-start-floor", 0, OPTION_NUMBER, AT(slow_start_floor), "PERCENT",
-     "The part of its share that it has at once (default 10).", 1, 100, NULL},
-    {"json", 'j', OPTION_FLAG, AT(json), NULL, "JSON instead of the table.", 0, 0,
-     NULL},
-    {"csv", 0, OPTION_FLAG, AT(csv), NULL, "CSV instead of the table.", 0, 0, NULL},
-    {"per-server", 0, OPTION_FLAG, AT(per_server), NULL,
-     "Each server's shares too, in the table and in --metrics.", 0, 0, NULL},
-    {"html", 0, OPTION_STRING, AT(html), "FILE", "A page with charts, in one file.", 0,
-     0, NULL},
-    {"svg", 0, OPTION_STRING, AT(svg), "FILE",
-     "A picture: locality against imbalance, and each server's connections over time.",
-     0, 0, NULL},
-    {"timeline", 0, OPTION_STRING, AT(timeline), "FILE",
-     "The course as CSV: per interval, policy and server.", 0, 0, NULL},
-    {"interval", 0, OPTION_DURATION, AT(interval_ns), "TIME",
-     "Of --timeline, --html and --svg (default: some 200 over the trace).", 1, 0, NULL},
-    {"decisions", 0, OPTION_STRING, AT(decisions), "FILE",
-     "Every pick and why, as CSV: policy,time_us,destination,server,why,cache.", 0, 0,
-     NULL},
-    {"metrics", 0, OPTION_STRING, AT(metrics), "FILE",
-     "The figures as Prometheus text. One of these five files may be '-': stdout, in "
-     "the table's place.",
-     0, 0, NULL},
-    {"width", 0, OPTION_NUMBER, AT(width), "N",
-     "Columns of the table (default: the terminal's, else 80).", 40, 1000, NULL},
-    {"timing", 0, OPTION_FLAG, AT(timing), NULL,
-     "CPU time per connection of each policy, on stderr.", 0, 0, NULL},
-    READ_ARGS_OPTIONS(struct replay_args, "to"),
-    {.name = NULL},
+    OPT_TEXT("policy", 'p', AT(policies), "LIST",
+             "Policies, separated by commas; sh and mh take flags: mh:fallback:port; "
+             "chbl its factor: chbl:1.25; wlc@8: by 8 directors, each with counts of "
+             "its own. Default: " DEFAULT_POLICIES ", and what the pool file says."),
+    OPT_GROUP(setup_options, AT(setup)),
+    OPT_CHOICE("director-by", 0, AT(director_by), director_choices,
+               "What decides which of several directors has a connection: connection "
+               "(default, as a router spreads them), client (as each node of "
+               "kube-proxy has its own), destination (so that one of them learns it)."),
+    OPT_FLAG("stagger", 0, AT(stagger),
+             "Directors list the servers from different ones on, so that not all take "
+             "the same among equals."),
+    OPT_TEXT("scenario", 0, AT(scenario), "FILE",
+             "What happens meanwhile, a line each: TIME weight SERVER N | add SERVER N "
+             "| remove SERVER | fail SERVER | restore SERVER | break SERVER (answers "
+             "at once, with errors, and passes its checks) | mend SERVER | thresholds "
+             "SERVER UPPER LOWER | guard N or N% | scheduler NAME."),
+    OPT_TEXT("pool-uri", 0, AT(pool_uri), "URI",
+             "Where leastalloc keeps its counts, as of 'locus pool': mem: (the "
+             "default), or redis://[[user]:password@]host[:port][/db], or "
+             "redis+unix:///path, which is slower and picks the same. Its pool there "
+             "is a new one, locus-replay-PID-RANDOM, removed in the end; by the server "
+             "a day after a run that was killed."),
+    OPT_TIME(
+        "expiration", 0, AT(expiration_ns), 0, 0,
+        "Destinations idle for so long are forgotten by lblc and lblcr (default 24h)."),
+    OPT_NUMBER("max-entries", 0, AT(max_entries), "N", 1, 1u << 27,
+               "Bound on the destinations that lblc and lblcr remember (default: as "
+               "the rules say)."),
+    OPT_FLAG("replace", 0, AT(replace),
+             "When that many are remembered, a new one takes the place of one that was "
+             "not asked for lately, as by the rules locus (default: it is not "
+             "remembered, as with IPVS)."),
+    OPT_TEXT("save", 0, AT(save), "FILE",
+             "What the policy, lblc or lblcr alone, has learnt in the end: which "
+             "servers are each destination's."),
+    OPT_TEXT("load", 0, AT(load), "FILE",
+             "Begins with what --save wrote, as if this trace followed that one at "
+             "once: a director that was restarted. Servers are known by their "
+             "addresses; caches and all figures begin anew."),
+    OPT_CHOICE(
+        "no-server", 0, AT(no_server), no_server_choices,
+        "When no server is available: refuse (default, as IPVS), bypass (counts as "
+        "refused, but says so in --decisions: the client is to go to the destination "
+        "itself), any (an overloaded or quiesced one all the same)."),
+    OPT_NUMBER("capacity", 0, AT(capacity), "N", 1, LOCUS_WEIGHT_MAX,
+               "Connections above which lblc and lblcr leave a server, of all servers "
+               "that have no own (default: the weight, as IPVS). liblocus' alone."),
+    OPT_TIME("slow-start", 0, AT(slow_start_ns), 0, 0,
+             "A server that a scenario adds or restores, or whose weight it raises, "
+             "takes its share over so long, by wlc, sed, nq, twos, p2c, chbl, lblc and "
+             "lblcr; connections should be shorter (default: at once, as IPVS; 24h at "
+             "most). liblocus' alone."),
+    OPT_NUMBER("slow-start-exponent", 0, AT(slow_start_exponent), "N", 1, 8,
+               "Its share grows with that power of the time: 1 (default) evenly, up to "
+               "8, late."),
+    OPT_NUMBER("slow-start-floor", 0, AT(slow_start_floor), "PERCENT", 1, 100,
+               "The part of its share that it has at once (default 10)."),
+    OPT_FLAG("json", 'j', AT(json), "JSON instead of the table."),
+    OPT_FLAG("csv", 0, AT(csv), "CSV instead of the table."),
+    OPT_FLAG("per-server", 0, AT(per_server),
+             "Each server's shares too, in the table and in --metrics."),
+    OPT_TEXT("html", 0, AT(html), "FILE", "A page with charts, in one file."),
+    OPT_TEXT("svg", 0, AT(svg), "FILE",
+             "A picture: locality against imbalance, and each server's connections "
+             "over time."),
+    OPT_TEXT("timeline", 0, AT(timeline), "FILE",
+             "The course as CSV: per interval, policy and server."),
+    OPT_TIME("interval", 0, AT(interval_ns), 1, 0,
+             "Of --timeline, --html and --svg (default: some 200 over the trace)."),
+    OPT_TEXT(
+        "decisions", 0, AT(decisions), "FILE",
+        "Every pick and why, as CSV: policy,time_us,destination,server,why,cache."),
+    OPT_TEXT("metrics", 0, AT(metrics), "FILE",
+             "The figures as Prometheus text. One of these five files may be '-': "
+             "stdout, in the table's place."),
+    OPT_NUMBER("width", 0, AT(width), "N", 40, 1000,
+               "Columns of the table (default: the terminal's, else 80)."),
+    OPT_FLAG("timing", 0, AT(timing),
+             "CPU time per connection of each policy, on stderr."),
+    OPT_GROUP(read_options, AT(read)),
+    OPT_END,
 };
 
 /* Everything of one run of the command, so that one place frees it. */

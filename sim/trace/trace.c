@@ -211,13 +211,13 @@ static int choose_key(struct reader *reader)
 
 /* *out stays NULL for an empty file, which is of every format. */
 static int choose_format(const struct trace *trace, struct input *input,
-                         const struct reader_format **out)
+                         const struct format **out)
 {
     struct slice head;
 
     *out = NULL;
     if (trace->options.format != NULL) {
-        *out = reader_find(trace->options.format);
+        *out = format_find(trace->options.format);
         return *out != NULL ? 0 : unknown_name(trace->options.format);
     }
     if (trace->options.columns != NULL) { /* once, not by every format that tries */
@@ -233,7 +233,7 @@ static int choose_format(const struct trace *trace, struct input *input,
     if (head.length == 0) {
         return 0;
     }
-    *out = reader_detect(&trace->options, head, head.length < INPUT_HEAD);
+    *out = format_detect(&trace->options, head, head.length < INPUT_HEAD);
     if (*out != NULL) {
         return 0;
     }

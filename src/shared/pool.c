@@ -13,13 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "clock.h"
 #include "scheme.h"
 #include "text.h"
-
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S UINT64_C(1000000000)
 
 enum { TTL_DAYS_MAX = 30, COALESCED_MAX = 256 };
 
@@ -43,14 +40,6 @@ int locus_pool_compare(uint64_t count_a, const char *a, uint64_t count_b, const 
         return count_a < count_b ? -1 : 1;
     }
     return strcmp(a, b); /* as unsigned bytes, like Redis */
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static bool is_member(const char *text)
@@ -112,9 +101,9 @@ static void see(struct locus_pool *pool)
     void *seen = NULL;
 
     pthread_mutex_lock(&pool->lock);
-    bool due =
-        !pool->refreshing && (pool->looked_ns == 0 ||
-                              now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
+    bool due = !pool->refreshing &&
+               (pool->looked_ns == 0 ||
+                clock_now_ns() - pool->looked_ns >= pool->config.snapshot_ns);
     pool->refreshing = pool->refreshing || due;
     pthread_mutex_unlock(&pool->lock);
     if (!due) {
@@ -130,7 +119,7 @@ static void see(struct locus_pool *pool)
     if (seen != NULL) {
         pool->local = seen;
     }
-    pool->looked_ns = now_ns();
+    pool->looked_ns = clock_now_ns();
     pool->refreshing = false;
     pthread_mutex_unlock(&pool->lock);
     pthread_rwlock_unlock(&pool->local_lock);

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "names.h"
 
 #define NOT_LIVE SIZE_MAX
@@ -421,13 +421,10 @@ static int mem_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SIZE
 
 static uint64_t now_ms(const struct mem_pool *pool)
 {
-    struct timespec now;
-
-    if (pool->config.now_ns != NULL) {
-        return pool->config.now_ns(pool->config.now_arg) / 1000000;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    uint64_t now_ns = pool->config.now_ns != NULL
+                          ? pool->config.now_ns(pool->config.now_arg)
+                          : clock_now_ns();
+    return now_ns / NS_PER_MS;
 }
 
 static void place_end(struct mem_pool *pool, struct lease *lease, size_t at)

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "pool_scripts.h"
 #include "redis.h"
 
 enum { KEYS = 8, KEY_SIZE = LOCUS_POOL_NAME_MAX + 32, ARGS_MAX = POOL_ADD_CHUNK + 3 };
 
 #define REBASE_AT (UINT64_C(1) << 52)
-#define NS_PER_MS UINT64_C(1000000)
 
 struct redis_pool {
     struct locus_redis *redis;
@@ -101,7 +101,7 @@ static int run_and_outlive(struct redis_pool *pool,
         argv[i] = pool->keys[i];
     }
     argv[KEYS] = lifetime;
-    uint64_t now_ns = locus_redis_now_ns();
+    uint64_t now_ns = clock_now_ns();
     (void)!locus_redis_run(pool->redis, commands, 2, 0, results);
     if (results[1].status == LOCUS_OK) {
         atomic_store(&pool->outlived_ns, now_ns);
@@ -118,8 +118,8 @@ static int run_command(struct redis_pool *pool,
 {
     uint64_t lifetime_ns = pool->config.lifetime_ns;
     uint64_t last_ns = atomic_load(&pool->outlived_ns);
-    bool due = lifetime_ns != 0 && (changes || last_ns == 0 ||
-                                    locus_redis_now_ns() - last_ns >= lifetime_ns / 4);
+    bool due = lifetime_ns != 0 &&
+               (changes || last_ns == 0 || clock_now_ns() - last_ns >= lifetime_ns / 4);
 
     return due ? run_and_outlive(pool, command, reply)
                : locus_redis_run_one(pool->redis, command, 0, reply);

@@ -159,9 +159,6 @@ void locus_redis_error(struct locus_redis *redis, char *text, size_t size);
 /* Where the handle leads, without the password: "cache.example:6379/2". */
 const char *locus_redis_name(const struct locus_redis *redis);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t locus_redis_now_ns(void);
-
 /* ---- for the fuzzer and the tests ------------------------------------------------ */
 
 /* The first reply of bytes, as they would come from a server; NULL when it is incomplete.

@@ -425,9 +425,9 @@ static void exchange(struct call *call, size_t at)
         unconnected(call, status);
         return;
     }
-    uint64_t until_ns = locus_redis_earlier(
-        call->deadline_ns,
-        locus_redis_later(locus_redis_now_ns(), redis->options.command_timeout_ns));
+    uint64_t until_ns =
+        clock_earlier(call->deadline_ns,
+                      clock_after(clock_now_ns(), redis->options.command_timeout_ns));
     locus_redis_count(redis, &redis->stats.round_trips, 1);
     status = write_commands(call, connection, node, until_ns, &appended);
     if (status != LOCUS_OK) {
@@ -450,17 +450,14 @@ static void exchange_again(struct call *call, size_t at)
 
     locus_redis_error(call->redis, words, sizeof(words));
     exchange(call, at);
-    if (locus_redis_now_ns() >= call->deadline_ns) {
+    if (clock_now_ns() >= call->deadline_ns) {
         locus_redis_say(call->redis, "%s", words);
     }
 }
 
 static void sleep_until(uint64_t time_ns)
 {
-    struct timespec at = {
-        .tv_sec = (time_t)(time_ns / NS_PER_S),
-        .tv_nsec = (long)(time_ns % NS_PER_S),
-    };
+    struct timespec at = clock_timespec(time_ns);
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
     }
@@ -471,8 +468,7 @@ static void back_off(struct call *call)
     pthread_mutex_lock(&call->redis->lock);
     uint64_t wait_ns = locus_redis_backoff_ns(call->redis, ++call->waits);
     pthread_mutex_unlock(&call->redis->lock);
-    sleep_until(locus_redis_earlier(call->deadline_ns,
-                                    locus_redis_later(locus_redis_now_ns(), wait_ns)));
+    sleep_until(clock_earlier(call->deadline_ns, clock_after(clock_now_ns(), wait_ns)));
     call->wait = false;
 }
 
@@ -484,7 +480,7 @@ static void run(struct call *call)
         if (call->wait) {
             back_off(call);
         }
-        if (locus_redis_now_ns() >= call->deadline_ns) {
+        if (clock_now_ns() >= call->deadline_ns) {
             break;
         }
         (call->failed ? exchange_again : exchange)(call, at);
@@ -515,7 +511,7 @@ int locus_redis_run(struct locus_redis *redis,
         .pending = inline_pending,
         .results = results,
         .count = count,
-        .deadline_ns = locus_redis_later(locus_redis_now_ns(), wait_ns),
+        .deadline_ns = clock_after(clock_now_ns(), wait_ns),
         .last = LOCUS_ETIMEDOUT,
     };
     int status = LOCUS_OK;

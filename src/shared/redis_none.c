@@ -6,7 +6,6 @@
 #include "redis.h"
 
 #include <stdio.h>
-#include <time.h>
 
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,
                      struct locus_redis **out, char *error, size_t error_size)
@@ -109,12 +108,4 @@ const char *locus_redis_name(const struct locus_redis *redis)
 {
     (void)redis;
     return "";
-}
-
-uint64_t locus_redis_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }

@@ -517,7 +517,7 @@ void locus_registry_get_stats(struct locus_registry *registry,
     }
 }
 
-int locus_registry_write_metrics(struct locus_registry *registry, locus_write_fn *write,
+int locus_registry_write_metrics(struct locus_registry *registry, locus_text_fn *write,
                                  void *ctx)
 {
     if (registry->reads == NULL) {

@@ -324,8 +324,7 @@ static void *take_one(void *arg)
     struct connection *connection;
 
     waiter->status = locus_redis_checkout(
-        waiter->redis, node, locus_redis_later(locus_redis_now_ns(), 20 * NS_PER_S),
-        &connection);
+        waiter->redis, node, clock_after(clock_now_ns(), 20 * NS_PER_S), &connection);
     if (waiter->status == LOCUS_OK) {
         locus_redis_checkin(waiter->redis, node, connection, true);
     }
@@ -346,7 +345,7 @@ START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
     pthread_mutex_unlock(&redis->lock);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(locus_redis_checkout(redis, redis->nodes[i],
-                                              locus_redis_now_ns() + 20 * NS_PER_S,
+                                              clock_now_ns() + 20 * NS_PER_S,
                                               &taken[i]),
                          LOCUS_OK);
     }
@@ -433,7 +432,7 @@ START_TEST(what_was_sent_once_is_never_said_to_have_met_no_connection)
 
     fake_server_start(&fake, FAKE_HANG_UP, "", 0);
     redis = open_client_of(fake.uri, 1);
-    uint64_t until_ns = locus_redis_now_ns() + 20 * NS_PER_S;
+    uint64_t until_ns = clock_now_ns() + 20 * NS_PER_S;
     ck_assert_int_eq(
         locus_redis_checkout(redis, redis->nodes[0], until_ns, &connection), LOCUS_OK);
     locus_redis_checkin(redis, redis->nodes[0], connection, true);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "now.h"
+
+#include <time.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void sleep_until(uint64_t ns)
+{
+    const struct timespec until = {
+        .tv_sec = (time_t)(ns / NS_PER_S),
+        .tv_nsec = (long)(ns % NS_PER_S),
+    };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+    }
+}

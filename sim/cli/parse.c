@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "help.h"
+
+static int bad_value(const struct command *command, const struct option_spec *spec,
+                     const char *expected, const char *value)
+{
+    return usage_error(command->name, "--%s: expected %s, not '%s'", spec->name,
+                       expected, value);
+}
+
+static bool in_range(const struct option_spec *spec, uint64_t value)
+{
+    return value >= spec->min && (spec->max == 0 || value <= spec->max);
+}
+
+static int store_choice(const struct command *command, const struct option_spec *spec,
+                        const char *value, int *out)
+{
+    char expected[256] = "one of";
+
+    for (int i = 0; spec->choices[i] != NULL; i++) {
+        if (strcmp(value, spec->choices[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+        size_t used = strlen(expected);
+        snprintf(expected + used, sizeof(expected) - used, " %s", spec->choices[i]);
+    }
+    return bad_value(command, spec, expected, value);
+}
+
+static int store(const struct command *command, const struct option_spec *spec,
+                 const char *value, void *field)
+{
+    char expected[128];
+    bool ok;
+
+    switch (spec->type) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)field = value;
+        return 0;
+    case OPTION_CHOICE:
+        return store_choice(command, spec, value, field);
+    case OPTION_NUMBER:
+        ok = read_number(value, strlen(value), field) &&
+             in_range(spec, *(uint64_t *)field);
+        if (!ok && spec->max != 0) {
+            snprintf(expected, sizeof(expected), "a whole number from %llu to %llu",
+                     (unsigned long long)spec->min, (unsigned long long)spec->max);
+        } else if (!ok) {
+            snprintf(expected, sizeof(expected), "a whole number of %llu or more",
+                     (unsigned long long)spec->min);
+        }
+        break;
+    case OPTION_BYTES:
+        ok = read_bytes(value, strlen(value), field) &&
+             in_range(spec, *(uint64_t *)field);
+        snprintf(expected, sizeof(expected), "a size such as 4096, 64k, 512M or 10GiB");
+        break;
+    case OPTION_TIME:
+        ok = read_duration_ns(value, strlen(value), field) &&
+             in_range(spec, *(uint64_t *)field);
+        snprintf(expected, sizeof(expected),
+                 "a time such as 90, 1.5s, 250ms, 2h or 7d");
+        break;
+    case OPTION_GROUP:
+    default:
+        return EXIT_USAGE;
+    }
+    return ok ? 0 : bad_value(command, spec, expected, value);
+}
+
+/* By its long name, or, if that is NULL, by its letter. *offset is that of its target. */
+static const struct option_spec *find(const struct command *command, const char *name,
+                                      size_t length, char letter, size_t *offset)
+{
+    struct option_walk walk = option_walk(command->options);
+    const struct option_spec *s;
+
+    while ((s = option_next(&walk)) != NULL) {
+        *offset = walk.offset;
+        if (name != NULL
+                ? strlen(s->name) == length && memcmp(s->name, name, length) == 0
+                : s->letter == letter) {
+            break;
+        }
+    }
+    return s;
+}
+
+/* One word that begins with a dash. next is the word after it, or NULL; *used becomes true if
+ * that was its value. */
+static int parse_option(const struct command *command, const char *word,
+                        const char *next, void *target, bool *used)
+{
+    bool is_long = word[1] == '-';
+    const char *equals = is_long ? strchr(word, '=') : NULL;
+    size_t length = equals != NULL ? (size_t)(equals - word - 2) : strlen(word + 1) - 1;
+    size_t offset = 0;
+    const struct option_spec *spec =
+        find(command, is_long ? word + 2 : NULL, length, word[1], &offset);
+    const char *value = NULL;
+
+    if (spec == NULL) {
+        return usage_error(command->name, "unknown option '%s'", word);
+    }
+    if (is_long && equals != NULL) {
+        value = equals + 1;
+    } else if (!is_long && word[2] != '\0') {
+        value = word + 2;
+    }
+    if (spec->type == OPTION_FLAG) {
+        if (value != NULL) {
+            return usage_error(command->name, "--%s takes no value", spec->name);
+        }
+    } else if (value == NULL) {
+        if (next == NULL) {
+            return usage_error(command->name, "--%s needs a value", spec->name);
+        }
+        value = next;
+        *used = true;
+    }
+    return store(command, spec, value, (char *)target + offset);
+}
+
+int options_parse(const struct command *command, int argc, char **argv, void *target,
+                  struct arguments *arguments)
+{
+    size_t kept = 0;
+    bool options_end = false;
+
+    for (int i = 1; i < argc; i++) {
+        char *word = argv[i];
+        if (options_end || word[0] != '-' || word[1] == '\0') {
+            argv[kept++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            options_end = true;
+        } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            command_help(command);
+            return -1;
+        } else {
+            bool used = false;
+            const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+            int status = parse_option(command, word, next, target, &used);
+            if (status != 0) {
+                return status;
+            }
+            i += used;
+        }
+    }
+    arguments->items = argv;
+    arguments->count = kept;
+    return 0;
+}
