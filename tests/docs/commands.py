@@ -150,7 +150,7 @@ def missing_paths(page, text, listed, source, files):
     missing = []
     for span in re.findall(r"`([^`\n]+)`", prose):
         span = span.rstrip("/")
-        if not PATH.match(span) or span in made:
+        if not PATH.match(span) or span in made or "NAME" in span:
             continue
         if "/" in span and span.split("/")[0] in top:
             if not any(fnmatch.fnmatch(f, span) for f in files):
