@@ -57,7 +57,7 @@ check: deps build ## build and run the tests
 slow: build ## the long tests alone
 	$(TEST) -C build --suite slow
 
-bench: build ## the table of the README, then all measurements
+bench: build ## the table of docs/speed.md, then all measurements
 	build/bench/locus-bench lblc wlc --markdown
 	$(TEST) -C build --benchmark --verbose --num-processes 1
 

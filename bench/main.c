@@ -197,7 +197,7 @@ static void usage(FILE *out)
             "uniform)\n"
             "  --seconds S         per design and case (0.5)\n"
             "  --json              one object per line\n"
-            "  --markdown          tables as the README has them\n"
+            "  --markdown          tables as docs/speed.md has them\n"
             "  --help              this text\n\n"
             "With GLIBC_TUNABLES=glibc.malloc.hugetlb=1 the maps lie on huge pages.\n\n"
             "PROGRAM, which has its own --help:\n\n");

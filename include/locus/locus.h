@@ -259,7 +259,7 @@ struct locus_rules {
  * spill_counts_total; slow_start_ns, which depends on how long connections last: one server of
  * eight that comes back at 33 s of AdaptSize's (and failed at 20 s) has hits as they are and
  * raises lblc's imbalance from then on from 1.14 to 1.17 with --slow-start 1m, while one that
- * comes to eight overloaded ones lowers it from 2.40 to 1.32 (README.md); and set_decay_ns,
+ * comes to eight overloaded ones lowers it from 2.40 to 1.32 (docs/slow-start.md); and set_decay_ns,
  * since sets trimmed after 10 minutes instead of 24 hours raise lblcr's imbalance from 1.62 to
  * 1.79 and from 2.70 to 3.76.
  */
