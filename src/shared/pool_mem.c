@@ -249,7 +249,7 @@ static struct member *least_held(const struct mem_pool *pool)
         }
         if (best == NULL || m->held < best->held ||
             (m->held == best->held &&
-             locus_pool_compare(m->turn, m->name, best->turn, best->name) < 0)) {
+             pool_compare(m->turn, m->name, best->turn, best->name) < 0)) {
             best = m;
         }
     }

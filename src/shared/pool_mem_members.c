@@ -9,7 +9,7 @@ static bool before(const struct heap_item *a, const struct heap_item *b)
     const struct member *x = (const struct member *)(const void *)a;
     const struct member *y = (const struct member *)(const void *)b;
 
-    return locus_pool_compare(x->count, x->name, y->count, y->name) < 0;
+    return pool_compare(x->count, x->name, y->count, y->name) < 0;
 }
 
 static void enter(struct members *members, struct member *member, uint64_t count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registries in this process: clusters by name, endpoints by address, one lock. The rules
- * of a change are those of the script in registry_redis.c, line for line.
+ * of a change are those of the script in registry_scripts.h, line for line.
  */
 #include <pthread.h>
 
