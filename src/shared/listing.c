@@ -41,6 +41,18 @@ void locus_listing_finish(struct listing *list)
     }
 }
 
+const char *const *locus_listing_names(struct listing *list)
+{
+    const char **names = (const char **)(void *)list->items;
+
+    for (size_t i = 0; i < list->count; i++) {
+        const char *address =
+            list->items[i].address; /* the name may lie on top of it */
+        names[i] = address;
+    }
+    return names;
+}
+
 void locus_listing_free(void *ctx, void *value)
 {
     struct listing *list = value;

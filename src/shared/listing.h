@@ -27,6 +27,8 @@ void locus_listing_add(struct listing *list, struct locus_endpoint endpoint,
                        const char *address, size_t length);
 /* Brings it in order, and counts the live ones. */
 void locus_listing_finish(struct listing *list);
+/* Makes it a list of its addresses alone, in the same memory; with no items any more. */
+const char *const *locus_listing_names(struct listing *list);
 /* A locus_value_free_fn; NULL is fine. */
 void locus_listing_free(void *ctx, void *value);
 

@@ -288,23 +288,6 @@ void locus_endpoints_release(struct locus_endpoints *list)
     memset(list, 0, sizeof(*list));
 }
 
-/* Names only, out of a listing: its own block, so that the listing can go. */
-struct name_block {
-    struct locus_allocator hooks;
-    struct listing *list;
-    size_t size_bytes;
-    const char *names[];
-};
-
-static void free_names(void *ctx, void *value)
-{
-    struct name_block *block = value;
-    struct locus_allocator hooks = block->hooks;
-
-    locus_listing_free(ctx, block->list);
-    memory_release(&hooks, block, block->size_bytes);
-}
-
 int locus_registry_list_clusters(struct locus_registry *registry,
                                  struct locus_clusters *out)
 {
@@ -312,33 +295,14 @@ int locus_registry_list_clusters(struct locus_registry *registry,
 
     memset(out, 0, sizeof(*out));
     int status = registry->ops->clusters(registry->self, &list);
-    if (status != LOCUS_OK) {
-        return status;
+    if (status == LOCUS_OK) {
+        status = wrap_list(registry, list, &out->result);
     }
-    size_t size = sizeof(struct name_block) + list->count * sizeof(const char *);
-    struct name_block *block = memory_zalloc(&registry->hooks, size);
-    if (block == NULL) {
-        goto free_list;
+    if (status == LOCUS_OK) {
+        out->names = locus_listing_names(list);
+        out->count = list->count;
     }
-    block->hooks = registry->hooks;
-    block->list = list;
-    block->size_bytes = size;
-    for (size_t i = 0; i < list->count; i++) {
-        block->names[i] = list->items[i].address;
-    }
-    out->result = locus_result_wrap(&registry->hooks, block, free_names, NULL);
-    if (out->result == NULL) {
-        goto free_block;
-    }
-    out->names = block->names;
-    out->count = list->count;
-    return LOCUS_OK;
-
-free_block:
-    memory_release(&registry->hooks, block, size);
-free_list:
-    locus_listing_free(NULL, list);
-    return LOCUS_ENOMEM;
+    return status;
 }
 
 void locus_clusters_release(struct locus_clusters *list)
