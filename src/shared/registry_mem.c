@@ -10,10 +10,7 @@
 
 #define uthash_malloc(size) m->hooks.alloc(m->hooks.ctx, (size))
 #define uthash_free(ptr, size) m->hooks.free(m->hooks.ctx, (ptr), (size))
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
+#include "names.h"
 
 struct endpoint {
     UT_hash_handle hh;
