@@ -194,7 +194,7 @@ void locus_queue_hurry(struct batch *batch);
  * at the call, and released by it. */
 void locus_coalescer_lead(struct locus_coalescer *c, struct batch *batch,
                           bool by_caller);
-/* What a worker does, until coalescer.stop. */
-void *locus_coalescer_work(void *coalescer);
+/* What a worker does until coalescer.stop; arg is the coalescer. */
+void *locus_coalescer_work(void *arg);
 
 #endif

@@ -60,7 +60,7 @@ struct locus_redis_options {
  * [?cacert=FILE&cert=FILE&key=FILE] behind), or redis+unix://[[user]:password@]/path[?db=N];
  * percent escapes allowed in user, password, path and files. Makes no connection. EINVAL:
  * not such a URI, or no use in one of its files; EIO: nor in the system's authorities;
- * ENOTSUP: this build has no hiredis or no TLS; ENOMEM. The reason goes to error (cut to
+ * ENOTSUP: this build has no TLS; ENOMEM. The reason goes to error (cut to
  * error_size; never with a password).
  */
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,

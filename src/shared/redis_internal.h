@@ -4,8 +4,9 @@
  * they use the formatter, the reader, and the context as the place for what is to be sent and
  * for what went wrong. Sockets and TLS are this client's own. From the top down:
  *
- *   redis_open.c        a handle, opened and closed
+ *   redis_life.c        a handle, opened and closed
  *   redis_call.c        a call with all that it tries
+ *   redis_command.c     commands as the server gets them, scripts by their SHA
  *   redis_cluster.c     which node has a slot
  *   redis_nodes.c       the nodes, and the connections to each
  *   redis_connection.c  one connection
@@ -137,6 +138,18 @@ void locus_redis_checkin(struct locus_redis *redis, struct node *node,
                          struct connection *connection, bool works);
 /* The lock is held. */
 uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures);
+
+/* ---- redis_command.c -------------------------------------------------------------- */
+
+/* The SHA of a script, asked for once; "" where the server will not tell. NULL: the connection
+ * has failed. */
+const char *locus_redis_script_sha(struct locus_redis *redis,
+                                   struct connection *connection, const char *source,
+                                   uint64_t deadline_ns);
+/* Puts one command into the output buffer, a script behind its three words. ENOMEM. */
+int locus_redis_append(redisContext *context, const struct locus_redis_command *command,
+                       bool whole, const char *sha);
+int locus_redis_append_asking(redisContext *context);
 
 /* ---- redis_cluster.c ------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registries in this process: clusters by name, endpoints by address, one lock. The rules
- * of a change are those of the script in registry_redis.c, line for line.
+ * of a change are those of the script in registry_scripts.h, line for line.
  */
 #include <pthread.h>
 
@@ -10,10 +10,7 @@
 
 #define uthash_malloc(size) m->hooks.alloc(m->hooks.ctx, (size))
 #define uthash_free(ptr, size) m->hooks.free(m->hooks.ctx, (ptr), (size))
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
+#include "names.h"
 
 struct endpoint {
     UT_hash_handle hh;
