@@ -643,15 +643,12 @@ static int bench_with(const struct bench_options *o)
 static const char description[] =
     "Tries a coalescer (locus/coalesce.h) with each pair of concurrency and max_batch "
     "against calls that arrive at a given rate, and prints the table by which one "
-    "chooses "
-    "them. Latency counts from when a call was due: a backend that cannot keep up "
-    "shows.\n"
+    "chooses them. Latency counts from when a call was due: a backend that cannot keep "
+    "up shows.\n"
     "\n"
     "busy: share of the time that the allowed batches were running. queued: the most "
-    "keys "
-    "that waited at once. lost: calls refused, timed out, failed, or still due when "
-    "the "
-    "time was over twice.";
+    "keys that waited at once. lost: calls refused, timed out, failed, or still due "
+    "when the time was over twice.";
 
 static const char examples[] =
     "# a backend of 2 ms per batch, 50,000 calls/s\n"
