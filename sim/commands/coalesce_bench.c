@@ -14,7 +14,7 @@
 #include <locus/coalesce.h>
 
 #include "../shared/client.h"
-#include "../shared/load_report.h"
+#include "../shared/load.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -41,4 +41,16 @@ uint64_t load_samples(const struct load *load);
 /* Fills in the rest of the line. False: out of memory. */
 bool load_run(const struct load *load, struct load_line *line);
 
+/* What load_report.c makes of lines. */
+void load_print_heading(const struct load *load);
+void load_print_line(const struct load_line *line);
+/* An exit_code. */
+int load_print_json(const struct load_line *line);
+void load_print_best(const struct load *load, const struct load_line *lines,
+                     size_t count);
+/* A page with a chart. The lines are rows * columns, a row for each concurrency. An
+ * exit_code. */
+int load_write_page(const char *path, const struct load *load,
+                    const struct load_line *lines, size_t rows, size_t columns);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "load_report.h"
+#include "load.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -122,9 +122,8 @@ static int print_refused(const struct registry_client *c,
                          const struct locus_registry_change *change)
 {
     if (c->json) {
-        return output_json_line("registry",
-                                json_pack("{s:s,s:s}", "refused", change->address,
-                                          "cluster", change->cluster));
+        return output_json("registry", "{s:s,s:s}", "refused", change->address,
+                           "cluster", change->cluster);
     }
     printf("refused %s %s\n", change->cluster, change->address);
     return EXIT_OK;
@@ -159,15 +158,13 @@ static int drain_report(const struct drain *drain)
         fprintf(stderr, "%.3f s\n", (double)drain->elapsed_ns * 1e-9);
     }
     if (c->json) {
-        return output_json_line("registry",
-                                json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "asked",
-                                          (json_int_t)drain->count, "removed",
-                                          (json_int_t)drain->removed, "refused",
-                                          (json_int_t)drain->refused, "failed",
-                                          (json_int_t)drain->failed, "below_floor",
-                                          (json_int_t)drain->below, "round_trips",
-                                          (json_int_t)drain->round_trips, "elapsed_us",
-                                          (json_int_t)(drain->elapsed_ns / 1000)));
+        return output_json(
+            "registry", "{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "asked",
+            (json_int_t)drain->count, "removed", (json_int_t)drain->removed, "refused",
+            (json_int_t)drain->refused, "failed", (json_int_t)drain->failed,
+            "below_floor", (json_int_t)drain->below, "round_trips",
+            (json_int_t)drain->round_trips, "elapsed_us",
+            (json_int_t)(drain->elapsed_ns / 1000));
     }
     printf("%zu removals asked by %" PRIu64 " threads at once: %" PRIu64
            " removed, %" PRIu64 " refused, %" PRIu64 " failed\n"

@@ -16,11 +16,13 @@ enum { CHUNK = 1024 };
 struct endpoint_import {
     const struct registry_client *client;
     const char *file;
+    uint64_t line; /* of the file, read last */
     uint64_t imported, bad;
     /* What goes with the next call. */
     size_t count;
     struct locus_registry_change changes[CHUNK];
-    char *texts[CHUNK]; /* owned: the line, which the change points into */
+    char *texts[CHUNK]; /* owned: the lines, which the changes point into */
+    size_t sizes[CHUNK];
     uint64_t lines[CHUNK];
 };
 
@@ -62,6 +64,31 @@ static const char *parse_line(uint64_t weight, char *line,
     return NULL;
 }
 
+/* Reads lines until there are enough for a call. False: that was the last one. */
+static bool read_chunk(struct endpoint_import *import, FILE *in)
+{
+    import->count = 0;
+    while (import->count < CHUNK) {
+        size_t i = import->count;
+        if (getline(&import->texts[i], &import->sizes[i], in) < 0) {
+            return false;
+        }
+        import->line++;
+        const char *text = import->texts[i] + strspn(import->texts[i], " \t\r\n");
+        if (*text == '\0' || *text == '#') {
+            continue;
+        }
+        const char *reason =
+            parse_line(import->client->weight, import->texts[i], &import->changes[i]);
+        if (reason != NULL) {
+            malformed(import, import->line, reason);
+            continue;
+        }
+        import->lines[import->count++] = import->line;
+    }
+    return true;
+}
+
 static int send_chunk(struct endpoint_import *import)
 {
     const struct registry_client *c = import->client;
@@ -76,52 +103,27 @@ static int send_chunk(struct endpoint_import *import)
             code = registry_failed(c, import->changes[i].address, status);
         }
         import->imported += status == LOCUS_OK;
-        free(import->texts[i]);
     }
-    import->count = 0;
     return code;
 }
 
-/* Takes the line, which is the caller's no more. */
-static int import_line(struct endpoint_import *import, char *line, uint64_t number)
-{
-    size_t blank = strspn(line, " \t\r\n");
-
-    if (line[blank] == '\0' || line[blank] == '#') {
-        free(line);
-        return EXIT_OK;
-    }
-    const char *reason =
-        parse_line(import->client->weight, line, &import->changes[import->count]);
-    if (reason != NULL) {
-        malformed(import, number, reason);
-        free(line);
-        return EXIT_OK;
-    }
-    import->texts[import->count] = line;
-    import->lines[import->count++] = number;
-    return import->count == CHUNK ? send_chunk(import) : EXIT_OK;
-}
-
-static int import_lines(struct endpoint_import *import, FILE *in)
+static int import_all(struct endpoint_import *import, FILE *in)
 {
     int code = EXIT_OK;
 
-    for (uint64_t number = 1; code == EXIT_OK; number++) {
-        char *line = NULL;
-        size_t size = 0;
-        if (getline(&line, &size, in) < 0) {
-            free(line);
-            break;
+    for (bool more = true; more && code == EXIT_OK;) {
+        more = read_chunk(import, in);
+        bool failed = !more && ferror(in);
+        if (failed) {
+            fprintf(stderr, "locus registry: %s: %s\n", import->file, strerror(errno));
         }
-        code = import_line(import, line, number);
+        code = send_chunk(import);
+        code = failed ? EXIT_RUNTIME : code;
     }
-    if (code == EXIT_OK && ferror(in)) {
-        fprintf(stderr, "locus registry: %s: %s\n", import->file, strerror(errno));
-        code = EXIT_RUNTIME;
+    for (size_t i = 0; i < CHUNK; i++) {
+        free(import->texts[i]);
     }
-    int last = send_chunk(import);
-    return code == EXIT_OK ? last : code;
+    return code;
 }
 
 int registry_import(const struct registry_client *c)
@@ -134,14 +136,13 @@ int registry_import(const struct registry_client *c)
         fprintf(stderr, "locus registry: %s: %s\n", import.file, strerror(errno));
         return EXIT_RUNTIME;
     }
-    int code = import_lines(&import, in);
+    int code = import_all(&import, in);
     if (!standard) {
         fclose(in);
     }
     if (c->json) {
-        (void)output_json_line("registry", json_pack("{s:I,s:I}", "imported",
-                                                     (json_int_t)import.imported, "bad",
-                                                     (json_int_t)import.bad));
+        (void)output_json("registry", "{s:I,s:I}", "imported",
+                          (json_int_t)import.imported, "bad", (json_int_t)import.bad);
     } else {
         printf("%" PRIu64 " imported, %" PRIu64 " lines malformed\n", import.imported,
                import.bad);

@@ -29,11 +29,10 @@ static int list_json(const char *cluster, const struct locus_endpoints *list)
 
     for (size_t i = 0; i < list->count && code == EXIT_OK; i++) {
         const struct locus_endpoint *e = &list->items[i];
-        code = output_json_line(
-            "registry", json_pack("{s:s,s:s,s:I,s:b,s:I}", "cluster", cluster,
-                                  "address", e->address, "weight",
-                                  (json_int_t)e->weight, "healthy", (int)e->healthy,
-                                  "since_ms", (json_int_t)(e->since_ns / 1000000)));
+        code = output_json("registry", "{s:s,s:s,s:I,s:b,s:I}", "cluster", cluster,
+                           "address", e->address, "weight", (json_int_t)e->weight,
+                           "healthy", (int)e->healthy, "since_ms",
+                           (json_int_t)(e->since_ns / 1000000));
     }
     return code;
 }
@@ -106,9 +105,8 @@ static int print_difference(bool json, const char *endpoint, const char *before,
         return EXIT_OK;
     }
     if (json) {
-        return output_json_line("registry",
-                                json_pack("{s:s,s:s,s:s}", "change", change, "endpoint",
-                                          endpoint, "state", state));
+        return output_json("registry", "{s:s,s:s,s:s}", "change", change, "endpoint",
+                           endpoint, "state", state);
     }
     printf("%c %s %s\n",
            before == NULL ? '+'
