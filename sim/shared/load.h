@@ -48,9 +48,9 @@ void load_print_line(const struct load_line *line);
 int load_print_json(const struct load_line *line);
 void load_print_best(const struct load *load, const struct load_line *lines,
                      size_t count);
-/* A page with a chart. The lines are rows * columns, a row for each concurrency. An
+/* A page with a chart. The lines are rows of count each, a row for each concurrency. An
  * exit_code. */
 int load_write_page(const char *path, const struct load *load,
-                    const struct load_line *lines, size_t rows, size_t columns);
+                    const struct load_line *lines, size_t rows, size_t count);
 
 #endif
