@@ -5,11 +5,9 @@
 #include <string.h>
 
 static const struct sched_ops *const table[] = {
-    &locus_sched_rr,   &locus_sched_wrr,   &locus_sched_lc,   &locus_sched_wlc,
-    &locus_sched_lblc, &locus_sched_lblcr, &locus_sched_dh,   &locus_sched_sh,
-    &locus_sched_mh,   &locus_sched_sed,   &locus_sched_nq,   &locus_sched_fo,
-    &locus_sched_ovf,  &locus_sched_twos,  &locus_sched_chbl, &locus_sched_p2c,
-    &locus_sched_none,
+#define SCHEDULER(name) &locus_sched_##name,
+#include "sched/schedulers.def"
+#undef SCHEDULER
 };
 
 const struct sched_ops *locus_sched_find(const char *name)

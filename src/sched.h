@@ -56,10 +56,9 @@ struct sched_ops {
     void (*set_turn)(struct locus_service *svc, struct turn turn);
 };
 
-extern const struct sched_ops locus_sched_rr, locus_sched_wrr, locus_sched_lc,
-    locus_sched_wlc, locus_sched_sed, locus_sched_nq, locus_sched_fo, locus_sched_ovf,
-    locus_sched_twos, locus_sched_dh, locus_sched_sh, locus_sched_mh, locus_sched_lblc,
-    locus_sched_lblcr, locus_sched_chbl, locus_sched_p2c, locus_sched_none;
+#define SCHEDULER(name) extern const struct sched_ops locus_sched_##name;
+#include "sched/schedulers.def"
+#undef SCHEDULER
 
 /* NULL: there is none of that name. */
 const struct sched_ops *locus_sched_find(const char *name);

@@ -2,7 +2,7 @@
 /*
  * locus/coalesce.h - one fetch for many callers.
  *
- * WHAT IT IS. Threads ask for one key each and block. The coalescer gathers what waits
+ * WHAT IT IS. Threads ask for one key each and block. The coalescer gathers the waiting keys
  * into batches, hands each batch to your function in one call, and wakes every caller
  * with its own answer or its own error. A thousand single reads become a few round trips,
  * and the callers stay as they were.
@@ -20,18 +20,18 @@
  * call of your function and no switch of threads, and under load no thread is woken that
  * would not have to wake anyway. But a thread inside your function cannot leave at its
  * deadline. Therefore only *patient* callers run batches: those that wait for ever, and
- * those whose deadline is at least `batch_bound_ns` away, if you promise by that number
- * that a batch ends in that time. The batches of impatient callers run on `concurrency`
+ * those whose deadline is at least `batch_bound_ns` away. By setting that number you promise
+ * that a batch ends within that time. The batches of impatient callers run on `concurrency`
  * threads of the coalescer, which otherwise sleep. Their callers leave when their
- * deadlines pass, whatever the batch does. `workers_only` runs every batch there.
+ * deadlines pass, whatever the batch does. With `workers_only`, every batch runs there.
  *
  * SHARING. Callers of equal keys that are still queued share one place in a batch and
  * one in the queue, and get the same result. A call never joins a batch already sent, unless
  * you ask for it (LOCUS_SHARE_INFLIGHT), since the answer could be older than the
- * question. LOCUS_SHARE_NONE is for calls that want an answer each, such as picks.
+ * question. LOCUS_SHARE_NONE is for calls that need an answer each, such as picks.
  *
- * DEADLINES. A caller that gives up harms nobody. A key that nobody waits for any more
- * leaves the queue, and is not fetched; an answer that nobody waits for is freed.
+ * DEADLINES. A caller that gives up harms no other. A key that nobody waits for any more
+ * leaves the queue and is not fetched; an answer that nobody waits for is freed.
  *
  * THREADS. Any number of threads may use a coalescer. Your functions (batch,
  * free_value, the allocator's) may be called by several threads at once, callers or the
@@ -65,35 +65,35 @@ struct locus_result; /* one answer; shared by the callers that asked for it toge
 
 /* ---- the batch function ---------------------------------------------------------- */
 
-/* The status that items start with. Left in place, or any other positive number: the
- * callers get LOCUS_EFORMAT, and a value is freed. */
+/* The status that items start with. If it is still there at the end, or any other positive
+ * number is, the callers get LOCUS_EFORMAT, and a value is freed. */
 #define LOCUS_UNANSWERED 1
 
 struct locus_batch_item {
     const void *key;   /* borrowed until the function returns */
     size_t key_length; /* bytes */
     int status;        /* out: LOCUS_OK, or a negative status for this key alone */
-    void *value; /* out, with LOCUS_OK: the answer, its own one, or NULL. From now on
-                          owned by the result. With another status it is freed. */
+    void *value;       /* out, with LOCUS_OK: the answer to this key alone, or NULL. The
+                          result owns it from then on. With another status it is freed. */
 };
 
 struct locus_batch {
     struct locus_batch_item *items;
     size_t count;  /* 1..max_batch; with sharing, all keys differ */
-    uint32_t slot; /* 0..concurrency-1; no other running batch has it: the index of
-                             a connection, say */
+    uint32_t slot; /* 0..concurrency-1; no other running batch has the same: the index
+                             of a connection, say */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC: when the last of the callers who were
                              waiting at the start gives up. UINT64_MAX: one never does */
 };
 
 /*
- * Answers all items of a batch. Returns LOCUS_OK, or a negative status, which is then that
- * of every item that was left unanswered; items answered before keep their answers. A
- * positive return counts as LOCUS_EFORMAT.
+ * Answers all items of a batch. Returns LOCUS_OK, or a negative status: every item that was
+ * left unanswered then gets it, and items answered before keep their answers. A positive
+ * return counts as LOCUS_EFORMAT.
  */
 typedef int locus_batch_fn(void *ctx, struct locus_batch *batch);
 
-/* Frees the value of a result; never NULL. On whichever thread released it last. */
+/* Frees the value of a result; never NULL. Called on the thread that releases it last. */
 typedef void locus_value_free_fn(void *ctx, void *value);
 
 /*
@@ -139,20 +139,21 @@ LOCUS_API int locus_coalescer_create(const struct locus_coalescer_config *config
 
 enum locus_shutdown {
     LOCUS_DRAIN,  /* queued and running calls are served; new ones are refused */
-    LOCUS_REFUSE, /* all who wait leave at once with ECLOSED. A caller that runs a batch
-                     leaves when the batch function returns, with its answer */
+    LOCUS_REFUSE, /* all waiting callers leave at once with ECLOSED. A caller that runs a
+                     batch leaves with its answer when the batch function returns */
 };
 
 /*
- * Closes the coalescer: later calls get LOCUS_ECLOSED. Returns at once. A drain may be
- * followed by a refusal, when it takes too long; the other way round changes nothing.
+ * Closes the coalescer: later calls get LOCUS_ECLOSED. Returns at once. A drain that takes
+ * too long may be followed by a refusal; a drain after a refusal changes nothing.
  */
 LOCUS_API void locus_coalescer_shutdown(struct locus_coalescer *c,
                                         enum locus_shutdown how);
 
 /*
- * Waits until all callers have left and all batches have ended, then frees all. Refuses who
- * waits, unless it was told to drain. No call may begin after it. NULL is fine.
+ * Waits until all callers have left and all batches have ended, then frees everything. The
+ * waiting callers are refused, unless the coalescer was told to drain. No call may begin
+ * after it. NULL is fine.
  */
 LOCUS_API void locus_coalescer_destroy(struct locus_coalescer *c);
 
@@ -160,8 +161,8 @@ LOCUS_API void locus_coalescer_destroy(struct locus_coalescer *c);
 
 /*
  * Asks for a key (copied; any bytes, length 0 included) and blocks until it is answered, or
- * for timeout_ns; 0 or less waits for ever. On LOCUS_OK *out is the caller's
- * to release once; otherwise it is NULL. The key's own status, or
+ * for timeout_ns; 0 or less waits for ever. On LOCUS_OK the caller must release *out once;
+ * otherwise it is NULL. Returns the key's own status, or
  * EINVAL     no key, or one longer than LOCUS_KEY_MAX
  * ENOMEM     no memory for the call; nothing was sent
  * EFULL      queue_capacity keys are waiting already
@@ -173,8 +174,8 @@ LOCUS_API int locus_coalescer_get(struct locus_coalescer *c, const void *key,
                                   size_t key_length, int64_t timeout_ns,
                                   struct locus_result **out) LOCUS_NODISCARD;
 
-/* The value that the batch function gave; borrowed until the release. Others may be
- * reading it: it is not to be changed. */
+/* The value that the batch function gave; borrowed until the release. Others may be reading
+ * it, so it must not be changed. */
 LOCUS_API const void *locus_result_value(const struct locus_result *result);
 
 /* Once per successful call, on any thread, even after the coalescer's destroy. NULL is
@@ -188,9 +189,9 @@ struct locus_distribution {
     uint64_t count, sum, p50, p90, p99, max;
 };
 
-/* Since the creation; take two and subtract for rates between them. */
+/* Since the creation. For the rates of an interval, take two and subtract. */
 struct locus_coalescer_figures {
-    uint64_t age_ns;     /* since the creation: what the rates are over */
+    uint64_t age_ns;     /* since the creation; the rates are over this time */
     uint64_t calls;      /* all, refused ones too; of them: */
     uint64_t answered;   /* LOCUS_OK */
     uint64_t failed;     /* their key's own error */
@@ -219,19 +220,19 @@ struct locus_coalescer_figures {
     struct locus_distribution batch_size; /* keys */
 };
 
-/* Consistent to within the calls of the moment. */
+/* Calls that are going on may be counted in some of the figures and not yet in others. */
 LOCUS_API void locus_coalescer_get_figures(struct locus_coalescer *c,
                                            struct locus_coalescer_figures *out);
 
-/* Takes text; anything but 0 stops the writing. */
-typedef int locus_write_fn(void *ctx, const char *text, size_t length);
+/* Takes text; returning anything but 0 stops the writing. */
+typedef int locus_text_fn(void *ctx, const char *text, size_t length);
 
 /*
  * Writes the figures in Prometheus' text format, with the label coalescer="name" (name is
  * escaped; borrowed for the call): about 90 series. LOCUS_EIO when write said stop.
  */
 LOCUS_API int locus_coalescer_write_metrics(struct locus_coalescer *c, const char *name,
-                                            locus_write_fn *write,
+                                            locus_text_fn *write,
                                             void *ctx) LOCUS_NODISCARD;
 
 #ifdef __cplusplus

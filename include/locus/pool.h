@@ -2,10 +2,10 @@
 /*
  * locus/pool.h - an allocation pool that many workers share, and leases on its members.
  *
- * WHAT IT IS. Workers that share a pool each take the *live* member that has been allocated
- * the fewest times so far, ties by the order of the names' bytes. The pick and its count
- * are one step, in this process (mem:) or on a Redis server, so that any number of threads,
- * processes and machines together allocate evenly: among members that stay, counts
+ * WHAT IT IS. Workers share a pool of members. Each pick returns the *live* member that has
+ * been picked least often so far; the order of the names' bytes breaks ties. The pick and
+ * its count are one step, in this process (mem:) or on a Redis server. So any number of
+ * threads, processes and machines together allocate evenly: the counts of members that stay
  * differ by at most one.
  *
  *     locus_pool_open("redis://cache.example/0", "proxies", NULL, &pool, why, sizeof(why));
@@ -13,61 +13,64 @@
  *     char member[LOCUS_POOL_MEMBER_SIZE];
  *     if (locus_pool_pick(pool, member) == LOCUS_OK) ... use member
  *
- * WHAT IT IS NOT. It counts allocations, those whose request failed later included. It
- * measures no latency, no success, no work in progress, and reserves nothing. Where the
- * number of requests in progress matters, take *leases* (below) instead: another life cycle
- * on the same members. Neither touches the counts of the other.
+ * WHAT IT IS NOT. It counts allocations, whether the request succeeds later or not. It does
+ * not measure latency, success or work in progress, and it reserves nothing. Where the
+ * number of requests in progress matters, take *leases* (below) instead. Leases work on the
+ * same members; picks and leases do not touch each other's counts.
  *
- * WORDS. member: any word of 1 to 255 bytes, control characters excepted. live: may be
- * picked. removed: taken out by hand, its count kept. unhealthy: taken out by
- * reports of failure, its count kept. count: how often a member was picked, plus what it
- * started at, less what a rebase took off everybody. held: live leases of a member.
+ * WORDS. member: any word of 1 to 255 bytes without control characters. live: may be
+ * picked. removed: taken out by hand; its count is kept. unhealthy: taken out by reports of
+ * failure; its count is kept. count: the count that a member started at, plus its picks,
+ * less what a rebase took off all members. held: live leases of a member.
  *
- * WHERE IT LIVES. "mem:" is private to the handle. In Redis the pool NAME is one sorted
- * set, locus:{NAME}, member -> count, and the only key that a pick touches; what is kept
- * of members that are out, health and leases is in companion keys of the same hash tag
- * (locus:{NAME}:kept and so on), so that Redis Cluster works. One step costs one script
- * of bounded work: at most LOCUS_POOL_PICKS_MAX picks, LOCUS_POOL_MEMBERS_MAX members.
+ * WHERE IT LIVES. "mem:" is private to the handle. In Redis, the pool NAME is one sorted
+ * set, locus:{NAME}, from member to count. A pick touches no other key. Members that are
+ * out, health and leases are in companion keys (locus:{NAME}:kept and so on). All keys have
+ * the same hash tag, so that Redis Cluster works. One step costs one script of bounded work:
+ * at most LOCUS_POOL_PICKS_MAX picks, LOCUS_POOL_MEMBERS_MAX members.
  *
  * URIS. mem: | redis://[[user]:password@]host[:port][,host[:port]...][/db] |
  * rediss://...[?cacert=FILE&cert=FILE&key=FILE] (TLS, in a build with OpenSSL) |
- * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes in user, password,
- * path and files. No message ever shows the password. Redis 7, Valkey, Cluster and
- * replicated pairs (several hosts, the first that takes writes; what only reads may be
- * answered by a replica, as it knows it); no Sentinel. With TLS the
- * server's certificate must name the host and be signed by an authority of the file cacert;
- * without it of the system's, or of SSL_CERT_FILE or SSL_CERT_DIR of the environment; a
- * Cluster's nodes too, each under the name or address that the others give it. To a server
- * that asks who calls, the certificate in the file cert is shown, with those that sign it
- * behind it; its key is in the file key, or in the same. All are PEM, read when the pool is
- * opened, and not protected by a password.
+ * redis+unix://[[user]:password@]/path/to.sock[?db=N]. Percent escapes are allowed in user,
+ * password, path and files. No message ever shows the password. Redis 7, Valkey, Cluster and
+ * replicated pairs work; Sentinel does not. Of several hosts, the first that takes writes is
+ * used; calls that only read may be answered by a replica, from what it knows.
+ *
+ * TLS. The server's certificate must name the host, and must be signed by an authority of
+ * the file cacert. Without cacert, the authorities are the system's, or those that
+ * SSL_CERT_FILE or SSL_CERT_DIR of the environment name. The same goes for each node of a
+ * Cluster, under the name or address that the other nodes give it. If the server asks for a
+ * certificate, it gets the one in the file cert, followed there by those that signed it; its
+ * key is in the file key, or in cert as well. All files are PEM without a password, and
+ * are read when the pool is opened.
  *
  * THREADS. A handle may be used by any number of threads at once; each Redis call takes
  * one of config.connections connections. Closing waits for nobody: no call may be running.
  * A Redis handle does not survive fork(): the child opens its own.
  *
- * WHEN REDIS IS AWAY. Opening needs no server; it is connected to on first use, and again
+ * WHEN REDIS IS AWAY. Opening needs no server. A handle connects on first use, and again
  * after a failure, with growing and jittered pauses. Every call returns by
- * config.total_timeout_ns (locus_pool_add() has it for each 256 members, and a pick that
- * refreshes what fail open needs, or rebases, twice). A call that did nothing returns
- * LOCUS_EIO (no connection) or LOCUS_ETIMEDOUT. A pick that was sent and not answered
- * returns LOCUS_EAMBIGUOUS: it was counted once or not at all, and never again, so each
- * such pick puts the sum of counts at most one above the picks that the workers know of. A
- * report of health is sent only once as well; all other calls may be repeated without harm
- * and are, within the deadline: one that was sent and not answered returns LOCUS_ETIMEDOUT
- * in the end, done or not, and where a repetition is answered, its answer is the one told
- * (ENOENT of a member dropped the first time). config.fail chooses what a pick does after
- * EIO, ETIMEDOUT and EAMBIGUOUS: closed, it returns the status; open, it picks from the
- * members last seen, by counts of this handle alone, which never reach Redis (counted in
- * stats.local_picks).
+ * config.total_timeout_ns. (locus_pool_add() has that time for each 256 members; a pick that
+ * refreshes what failing open needs, or that rebases, has it twice.)
  *
- * SIGPIPE is never raised by a call.
+ *   - A call that did nothing returns LOCUS_EIO (no connection) or LOCUS_ETIMEDOUT.
+ *   - A pick that was sent and not answered returns LOCUS_EAMBIGUOUS. It was counted once or
+ *     not at all, and is never sent again. So each such pick puts the sum of counts at most
+ *     one above the picks that the workers know of. A report of health is sent only once, too.
+ *   - All other calls may be repeated without harm, and they are, until the deadline. One that
+ *     was sent and not answered ends in LOCUS_ETIMEDOUT, done or not. If a repetition is
+ *     answered, you get that answer: ENOENT for a member that the first try dropped.
+ *   - After EIO, ETIMEDOUT and EAMBIGUOUS, config.fail decides what a pick does. Closed: it
+ *     returns the status. Open: it picks from the members last seen, by counts of this handle
+ *     alone. These counts never reach Redis; stats.local_picks has their number.
  *
- * ERRORS. See status.h; each function names those of its own. Any call on a Redis pool may
- * also return EIO, ETIMEDOUT, EAMBIGUOUS; EREFUSED (the server said no: wrong password,
- * no permission; or its certificate is not trusted); EFORMAT (the key holds something
- * else, or no proper reply came: done or not is unknown); EFULL (the server is out of
- * memory); and any call ENOMEM. locus_pool_error() has the server's words.
+ * No call raises SIGPIPE.
+ *
+ * ERRORS. See status.h; each function names its own. Any call on a Redis pool may also
+ * return EIO, ETIMEDOUT, EAMBIGUOUS; EREFUSED (the server said no: wrong password, no
+ * permission; or its certificate is not trusted); EFORMAT (the key holds something else, or
+ * the reply is malformed: done or not is unknown); EFULL (the server is out of memory). Any
+ * call may return ENOMEM. locus_pool_error() has the server's words.
  */
 #ifndef LOCUS_POOL_H
 #define LOCUS_POOL_H
@@ -99,9 +102,8 @@ enum locus_pool_fail {
 
 /* Zero-initialise; zero means the default. */
 struct locus_pool_config {
-    uint64_t
-        connect_timeout_ns; /* 1 s; for one connection, with its AUTH; shared by the
-                                    addresses of a host */
+    uint64_t connect_timeout_ns; /* 1 s; for one connection with its AUTH. The addresses
+                                    of a host share it */
     uint64_t command_timeout_ns; /* 1 s; from sending a command to its answer */
     uint64_t total_timeout_ns;   /* 3 s; for a call with all that it tries */
     size_t connections;          /* 8; at most, per Redis node */
@@ -116,20 +118,20 @@ struct locus_pool_config {
                                     threads go together, in at most n script calls at
                                     once; 1 serves best. mem: needs none */
     uint64_t lifetime_ns;   /* 0: a pool in Redis stays until it is cleared. Else 1 s to
-                                    30 days, in whole ms: the server deletes it, all that
-                                    is in it, when for so long (less a quarter at most)
-                                    no handle with this setting has called; for pools
-                                    that nobody clears once their maker is killed */
+                                    30 days, in whole ms: the server deletes the pool
+                                    once no handle with this setting has called for that
+                                    long (or up to a quarter less). For pools that nobody
+                                    would clear if their maker were killed */
     uint64_t (*now_ns)(void *arg); /* mem: leases' clock; NULL: CLOCK_MONOTONIC */
     void *now_arg;
 };
 
 /*
- * Opens the pool of that name; config is copied and may be NULL. EINVAL: URI or name
- * (1 to 200 bytes, no braces, no control characters), or of no use is a file that the URI
- * names; EIO: so are the system's authorities; ENOTSUP: a Redis URI in a build without
- * hiredis, or rediss: without OpenSSL. The reason goes to error, cut to error_size
- * (error may be NULL with size 0).
+ * Opens the pool of that name; config is copied and may be NULL. EINVAL: the URI is
+ * malformed, the name is (1 to 200 bytes, no braces, no control characters), or a file that
+ * the URI names cannot be used; EIO: the system's authorities cannot be used; ENOTSUP: a
+ * Redis URI in a build without hiredis, or rediss: without OpenSSL. The reason goes to
+ * error, cut to error_size (error may be NULL with size 0).
  */
 LOCUS_API int locus_pool_open(const char *uri, const char *name,
                               const struct locus_pool_config *config,
@@ -140,16 +142,16 @@ LOCUS_API void locus_pool_close(struct locus_pool *pool);
 
 /* ---- picks ----------------------------------------------------------------------- */
 
-/* One member into member, of LOCUS_POOL_MEMBER_SIZE bytes. ENOSERVER: nobody is live; make
- * no request. On failure member is "". With config.coalesce the picks of a batch share its
- * status, and a pick may wait for the batch before its own, and so for twice
- * config.total_timeout_ns; after fork() the child's are ECLOSED. */
+/* Picks one member. It is written to member, which has LOCUS_POOL_MEMBER_SIZE bytes, or ""
+ * on failure. ENOSERVER: no member is live; make no request. With config.coalesce, the picks
+ * of a batch share its status. A pick may then wait for the batch before its own, and so for
+ * twice config.total_timeout_ns; in a child of fork(), picks return ECLOSED. */
 LOCUS_API int locus_pool_pick(struct locus_pool *pool, char *member) LOCUS_NODISCARD;
 
 /*
- * n picks at once, one after the other as far as counts go, in one round trip: *picked is n
- * on success, 0 on failure. ERANGE: n is 0 or above LOCUS_POOL_PICKS_MAX. An ambiguous
- * call was counted n times or not at all.
+ * Makes n picks in one round trip; they count as n picks one after the other. *picked is n
+ * on success, 0 on failure. ERANGE: n is 0 or above LOCUS_POOL_PICKS_MAX. An ambiguous call
+ * was counted n times or not at all.
  */
 LOCUS_API int locus_pool_pick_many(struct locus_pool *pool, size_t n,
                                    char (*members)[LOCUS_POOL_MEMBER_SIZE],
@@ -157,8 +159,8 @@ LOCUS_API int locus_pool_pick_many(struct locus_pool *pool, size_t n,
 
 /* ---- members --------------------------------------------------------------------- */
 
-/* The count that an added member starts at. Below the live minimum it would draw every
- * pick until it has caught up. */
+/* The count that an added member starts at. A member that starts below the live minimum gets
+ * every pick until it has caught up. */
 enum locus_pool_start {
     LOCUS_POOL_START_MIN,  /* the lowest count of the live ones; 0 when there is none */
     LOCUS_POOL_START_MEAN, /* their mean, rounded down */
@@ -167,26 +169,26 @@ enum locus_pool_start {
 };
 
 /*
- * Adds members, as to a set: one that is in the pool, live or unhealthy, stays as it is; one
+ * Adds members, as to a set. One that is in the pool, live or unhealthy, stays as it is; one
  * that was removed is restored as by locus_pool_restore(). *added (may be NULL) is how many
- * became live. Minimum and mean are those at the time of the call (or, for more than 256
- * members, of each 256). EINVAL: a malformed name, and nothing was added; ERANGE: value above
- * LOCUS_POOL_START_LIMIT; EFULL: beyond LOCUS_POOL_MEMBERS_MAX. Where it ends early, also
- * for lack of memory, those before were added.
+ * became live. Minimum and mean are taken at the time of the call (or, for more than 256
+ * members, at each 256). EINVAL: a malformed name, and nothing was added; ERANGE: value above
+ * LOCUS_POOL_START_LIMIT; EFULL: beyond LOCUS_POOL_MEMBERS_MAX. When it ends early, for
+ * lack of memory too, the members before that point were added.
  */
 LOCUS_API int locus_pool_add(struct locus_pool *pool, const char *const *members,
                              size_t count, enum locus_pool_start start, uint64_t value,
                              size_t *added) LOCUS_NODISCARD;
 
-/* Takes a member out. Its count is kept for a restore; with drop nothing of it is. Its
- * leases go on. ENOENT: not in the pool (with drop: nor removed before). Removing a
- * removed member is no error. */
+/* Takes a member out. Its count is kept for a restore; with drop, nothing is kept. Its
+ * leases go on. ENOENT: not in the pool (with drop: nor removed before). Removing a removed
+ * member is no error. */
 LOCUS_API int locus_pool_remove(struct locus_pool *pool, const char *member,
                                 bool drop) LOCUS_NODISCARD;
 
-/* Makes a removed or unhealthy member live again, at its kept count, or at the live
- * minimum where that is higher; exact: at its kept count, come what may. Restoring a live
- * one is no error. ENOENT: neither in the pool nor kept. */
+/* Makes a removed or unhealthy member live again, at its kept count or at the live minimum,
+ * whichever is higher; with exact, always at its kept count. Restoring a live member is no
+ * error. ENOENT: neither in the pool nor kept. */
 LOCUS_API int locus_pool_restore(struct locus_pool *pool, const char *member,
                                  bool exact) LOCUS_NODISCARD;
 
@@ -227,9 +229,9 @@ LOCUS_API void locus_pool_list_free(struct locus_pool_list *list);
 LOCUS_API int locus_pool_get(struct locus_pool *pool, const char *member,
                              struct locus_pool_member *out) LOCUS_NODISCARD;
 
-/* Takes the lowest live count off every member, kept ones included (not below zero), so
- * that counts stay exact: a double ends being so at 2^53. Picks do this by themselves once
- * the lowest count has reached 2^52. */
+/* Takes the lowest live count off every member, kept ones included (not below zero). This
+ * keeps counts exact: Redis stores them as doubles, which are exact up to 2^53. Picks do it
+ * by themselves once the lowest count has reached 2^52. */
 LOCUS_API int locus_pool_rebase(struct locus_pool *pool) LOCUS_NODISCARD;
 
 /* Deletes the pool: members, counts, health, leases. */
@@ -240,31 +242,33 @@ LOCUS_API int locus_pool_clear(struct locus_pool *pool) LOCUS_NODISCARD;
 #define LOCUS_LEASE_ID_SIZE 33 /* 32 hexadecimal digits and a NUL */
 
 struct locus_lease {
-    char id[LOCUS_LEASE_ID_SIZE]; /* random, 128 bits; who knows it may release it */
+    char id
+        [LOCUS_LEASE_ID_SIZE]; /* random, 128 bits; whoever knows it may release the lease */
     char member[LOCUS_POOL_MEMBER_SIZE];
     uint64_t held; /* leases of the member, this one included */
 };
 
 /*
- * Takes the live member with the fewest leases that is below its limit, ties to the one
- * whose turn was longest ago, for ttl_ns by the Redis server's clock (mem: config.now_ns),
- * 1 ms to 30 days, in whole ms. A lease ends by release or at its deadline, whether its
- * holder lives or not. Ended leases are taken off before the choice, up to 1024 per call.
- * ENOSERVER: nobody is live; EFULL: all are at their limits; ERANGE: ttl_ns.
- * On failure *out is cleared; but where it is unknown whether a lease was taken (EAMBIGUOUS,
- * ETIMEDOUT, EFORMAT) out->id is set, and the caller may release it.
+ * Takes a lease on the live member with the fewest leases among those below their limits;
+ * among equals, on the one whose turn was longest ago. It lasts for ttl_ns by the clock of
+ * the Redis server (mem: config.now_ns), 1 ms to 30 days, in whole ms. A lease ends by
+ * release or at its deadline, whether its holder lives or not. Ended leases are removed
+ * before the choice, up to 1024 per call. ENOSERVER: no member is live; EFULL: all are at
+ * their limits; ERANGE: ttl_ns. On failure *out is cleared. Where it is unknown whether a
+ * lease was taken (EAMBIGUOUS, ETIMEDOUT, EFORMAT), out->id stays set, and the caller may
+ * release it.
  */
 LOCUS_API int locus_lease_acquire(struct locus_pool *pool, uint64_t ttl_ns,
                                   struct locus_lease *out) LOCUS_NODISCARD;
 /* Puts the deadline ttl_ns from now. ENOENT: no such lease, or it has ended; ERANGE. */
 LOCUS_API int locus_lease_renew(struct locus_pool *pool, const char *id,
                                 uint64_t ttl_ns) LOCUS_NODISCARD;
-/* Ends a lease. Ending one that has ended, or never was, changes nothing and is LOCUS_OK;
- * *was_held (may be NULL) tells. EINVAL: not an id. */
+/* Ends a lease. Ending one that has ended or never existed changes nothing and returns
+ * LOCUS_OK; *was_held (may be NULL) says whether it was held. EINVAL: not an id. */
 LOCUS_API int locus_lease_release(struct locus_pool *pool, const char *id,
                                   bool *was_held) LOCUS_NODISCARD;
-/* A limit of its own for one member, live or not; 0: the config's again. Kept until
- * the member is dropped. ENOENT; ERANGE: above 1,048,576, which also bounds leases without
+/* Sets a limit for one member, live or not; 0: the config's limit again. It is kept until
+ * the member is dropped. ENOENT; ERANGE: above 1,048,576, which also bounds members without
  * a limit. */
 LOCUS_API int locus_lease_set_limit(struct locus_pool *pool, const char *member,
                                     uint32_t limit) LOCUS_NODISCARD;
@@ -274,7 +278,7 @@ LOCUS_API int locus_lease_set_limit(struct locus_pool *pool, const char *member,
 struct locus_pool_stats {
     /* of this handle */
     uint64_t picks;       /* members handed out, local ones included */
-    uint64_t empty;       /* calls that found nobody live */
+    uint64_t empty;       /* calls that found no live member */
     uint64_t ambiguous;   /* picks (not calls) sent and not answered */
     uint64_t failures;    /* calls that returned EIO, ETIMEDOUT or EAMBIGUOUS */
     uint64_t local_picks; /* fail open: picks that Redis does not know of */
@@ -290,11 +294,11 @@ LOCUS_API void locus_pool_error(struct locus_pool *pool, char *text, size_t size
 /* ---- eligibility ----------------------------------------------------------------- */
 
 /*
- * Who may enter a pool. Candidates come from lists that others write; rules decide, and name
- * the reason of each refusal. Private, loopback, link-local, multicast, documentation and
- * other addresses that are not public are refused unless an allow range names them; so
- * are IPv6 addresses that embed such an IPv4 one, and host names, which would have to
- * be resolved to be judged.
+ * Who may enter a pool. Candidates come from lists that others write; rules decide, and give
+ * the reason for each refusal. Addresses that are not public (private, loopback, link-local,
+ * multicast, documentation and others) are refused unless an allow range names them. So are
+ * IPv6 addresses that embed such an IPv4 address. Host names are refused as well, unless
+ * config.names allows them, since they would have to be resolved to be judged.
  */
 struct locus_eligibility;
 
@@ -311,7 +315,7 @@ typedef bool locus_candidate_fn(void *arg, const struct locus_candidate *candida
 
 /* Zero-initialise. Texts are lists with commas; NULL: the default. Copied. */
 struct locus_eligibility_config {
-    const char *schemes; /* "http,https,socks5"; NULL: any, none too */
+    const char *schemes; /* "http,https,socks5"; NULL: any or none */
     const char *ports;   /* "80,443,8000-8999"; NULL: 1-65535 */
     const char *allow;   /* "10.1.0.0/16,2001:db8::/32": also these; see only_allowed */
     const char *deny;    /* these never, whatever allow says */
@@ -328,18 +332,18 @@ LOCUS_API int locus_eligibility_create(const struct locus_eligibility_config *co
 LOCUS_API void locus_eligibility_destroy(struct locus_eligibility *rules);
 
 /*
- * Judges a candidate. LOCUS_OK: it is new and may enter as member, "scheme://host:port"
- * without what was not given, addresses in their canonical form. EREFUSED: *reason, static
- * text, says why. EEXIST: so has been let in before. ENOMEM. member has
- * LOCUS_POOL_MEMBER_SIZE bytes. One thread at a time.
+ * Judges a candidate. LOCUS_OK: it is new and may enter under the name that is written to
+ * member: "scheme://host:port" without the parts that were not given, addresses in their
+ * canonical form. EREFUSED: *reason (static text) says why. EEXIST: this name was let in
+ * before. ENOMEM. member has LOCUS_POOL_MEMBER_SIZE bytes. One thread at a time.
  */
 LOCUS_API int locus_eligibility_judge(struct locus_eligibility *rules,
                                       const struct locus_candidate *candidate,
                                       char *member,
                                       const char **reason) LOCUS_NODISCARD;
 
-/* Splits "[scheme://]host[:port]" into its parts, in storage of size bytes; what follows a
- * blank is labels. EFORMAT with *reason, static text. */
+/* Splits "[scheme://]host[:port]" into its parts, which are kept in storage (size bytes);
+ * what follows a blank is labels. EFORMAT: *reason (static text) says why. */
 LOCUS_API int locus_candidate_parse(const char *text, char *storage, size_t size,
                                     struct locus_candidate *out,
                                     const char **reason) LOCUS_NODISCARD;

@@ -14,30 +14,31 @@
  *         locus_endpoints_release(&list);
  *     }
  *
- * Single reads and single changes look like round trips and are not: those of all threads
- * go through coalescers (coalesce.h), a batch of them in one script call.
+ * Single reads and single changes do not cost a round trip each: those of all threads go
+ * through coalescers (coalesce.h), a batch of them in one script call.
  *
- * WORDS. live: healthy and of a weight above 0. size: the number of endpoints that a
- * cluster is expected to have; it grows with each endpoint added beyond it, and shrinks
- * only by LOCUS_REGISTRY_RESIZE or when the last endpoint goes. floor: how many live
- * endpoints a guard wants to remain.
+ * WORDS. live: healthy, with a weight above 0. size: the number of endpoints that a
+ * cluster is expected to have. It grows with each endpoint added beyond it, and shrinks only
+ * by LOCUS_REGISTRY_RESIZE or when the last endpoint goes. floor: how many live endpoints a
+ * guard wants to remain.
  *
  * THE GUARD. A change that takes an endpoint out may carry a guard: at least min_healthy
- * live ones are to remain, and at least min_percent of the cluster's size, rounded up. A
- * change that would leave fewer is refused, and nothing happens. Percent is of the
- * size, not of what is left, or a mass removal would never meet a floor: half of 20 is
- * 10, but halves of what is left go down to 1. Taking out what is not live lowers nothing
- * and is never refused. Each decision and its change are one step, and those of a cluster
- * are ordered, whoever makes them: a removal of everything stops exactly at the floor. What
- * health checks observe is a fact: PUT is not guarded; LOCUS_REGISTRY_DOWN is.
+ * live endpoints must remain, and at least min_percent of the cluster's size, rounded up. A
+ * change that would leave fewer is refused, and nothing happens. The percentage is of the
+ * size, not of what is left; otherwise a mass removal would never meet a floor: half of 20
+ * is 10, but half of what is left, again and again, goes down to 1. Taking out an endpoint
+ * that is not live lowers nothing and is never refused. Each decision and its change are one
+ * step, and those of a cluster are ordered, whoever makes them. So a removal of everything
+ * stops exactly at the floor. PUT is not guarded, because what health checks observe is a
+ * fact; LOCUS_REGISTRY_DOWN is.
  *
- * WHERE IT LIVES. In Redis the registry NAME is one hash per cluster and a set of their
- * names, all of one hash tag, {locus-registry:NAME}, so that one script may read or change many, in
- * Redis Cluster too (on one of its nodes).
+ * WHERE IT LIVES. In Redis, the registry NAME is one hash per cluster and a set of their
+ * names. All have one hash tag, {locus-registry:NAME}, so that one script may read or change
+ * many of them, in Redis Cluster too (on one of its nodes).
  *
- * URIS and what happens WHEN REDIS IS AWAY: as in pool.h. Nothing is retried after it was
- * sent and not answered, reads apart; such a change returns LOCUS_EAMBIGUOUS, and may
- * simply be made again: removing what has gone is LOCUS_ENOENT.
+ * URIS and what happens WHEN REDIS IS AWAY: as in pool.h. Only reads are tried again after
+ * they were sent and not answered. A change then returns LOCUS_EAMBIGUOUS, and may simply be
+ * made again: removing what has gone is LOCUS_ENOENT.
  *
  * THREADS. A registry may be used by any number of threads at once. Closing waits for
  * nobody: no call may be running. FORK. A registry in Redis belongs to the process that
@@ -99,13 +100,12 @@ struct locus_endpoint {
     const char *address; /* any word, as it was put */
     uint32_t weight;     /* 0: quiesced, nothing new */
     bool healthy;
-    uint64_t
-        since_ns; /* since 1970, by the clock of the registry's home: when it was added or
-                          its health last changed */
+    uint64_t since_ns; /* when it was added or its health last changed: since 1970, by
+                            the clock of the registry's home */
 };
 
 struct locus_endpoints {
-    const struct locus_endpoint *items; /* by address, as bytes order */
+    const struct locus_endpoint *items; /* by address, in the order of bytes */
     size_t count;
     uint32_t live;               /* of them */
     uint32_t size;               /* of the cluster: see WORDS */
@@ -113,10 +113,10 @@ struct locus_endpoints {
 };
 
 /*
- * The endpoints of a cluster at one moment of the call. Waits for timeout_ns at most, 0 or
- * less: as long as Redis' deadlines let it. ENOENT: no such cluster. On failure *out is
- * zeroed; else release it once. Threads that ask for the same cluster at the same time
- * share the answer.
+ * The endpoints of a cluster, at one moment of the call. It waits for at most timeout_ns;
+ * if that is 0 or less, as long as the deadlines of Redis allow. ENOENT: no such cluster. On
+ * failure *out is zeroed; otherwise release it once. Threads that ask for the same cluster
+ * at the same time share the answer.
  */
 LOCUS_API int
 locus_registry_list_endpoints(struct locus_registry *registry, const char *cluster,
@@ -125,7 +125,7 @@ locus_registry_list_endpoints(struct locus_registry *registry, const char *clust
 LOCUS_API void locus_endpoints_release(struct locus_endpoints *list);
 
 struct locus_clusters {
-    const char *const *names; /* as bytes order */
+    const char *const *names; /* in the order of bytes */
     size_t count;
     struct locus_result *result; /* not yours */
 };
@@ -136,7 +136,7 @@ LOCUS_API void locus_clusters_release(struct locus_clusters *list);
 
 /* ---- changing -------------------------------------------------------------------- */
 
-/* What is to remain. The higher of the two counts; all zero: no guard. */
+/* What must remain. The higher of the two applies; all zero: no guard. */
 struct locus_guard {
     uint32_t min_healthy; /* live endpoints */
     uint32_t min_percent; /* of the cluster's size, rounded up; 0..100 */
@@ -168,14 +168,14 @@ struct locus_registry_change {
 };
 
 /*
- * Makes changes, in order, each for itself: one that fails does not hinder the others; and
- * in Redis max_batch in one script call. Returns the first status that is not LOCUS_OK.
+ * Makes changes, in order and each for itself: one that fails does not hinder the others. In
+ * Redis, max_batch of them are one script call. Returns the first status that is not LOCUS_OK.
  */
 LOCUS_API int locus_registry_apply(struct locus_registry *registry,
                                    struct locus_registry_change *changes,
                                    size_t count) LOCUS_NODISCARD;
 
-/* One change; those of many threads at once share script calls. Returns its status. May
+/* Makes one change and returns its status; many threads at once share script calls. It may
  * wait for one running batch first, and so for twice config.total_timeout_ns. */
 LOCUS_API int
 locus_registry_change(struct locus_registry *registry,
@@ -204,7 +204,7 @@ LOCUS_API void locus_registry_get_stats(struct locus_registry *registry,
 /* The coalescers' metrics (see coalesce.h), labelled registry_reads and registry_changes;
  * nothing for mem:. */
 LOCUS_API int locus_registry_write_metrics(struct locus_registry *registry,
-                                           locus_write_fn *write,
+                                           locus_text_fn *write,
                                            void *ctx) LOCUS_NODISCARD;
 
 /* The words of the last failure of any thread at the server; "" if there was none. */

@@ -142,16 +142,23 @@ void advise_set_thresholds(struct server_list *list, uint64_t total)
     }
 }
 
+bool advise_weights_given(const struct server_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].weighted) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int advise_scale_weights(const struct server_list *list, uint64_t total,
                          struct server_list *out)
 {
     uint64_t sum = 0;
-    bool given = false;
+    bool given = advise_weights_given(list);
 
     memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < list->count; i++) {
-        given = given || list->items[i].weighted;
-    }
     for (size_t i = 0; i < list->count; i++) {
         sum += given ? list->items[i].weight : 1;
     }

@@ -49,6 +49,8 @@ struct advise_limits {
 size_t advise_choose(const struct candidate *candidates, size_t count, bool cache,
                      const struct advise_limits *limits);
 
+/* Whether any server of the list came with a weight. */
+bool advise_weights_given(const struct server_list *list);
 /* A copy of list with weights that make about total together, in the proportions that it has
  * (even where none were given), at least 2 where there was any; connections that were found there are left
  * out: the advice is for the long run. total 0: weights as they are. LOCUS_ENOMEM. */

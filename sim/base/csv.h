@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Writing CSV. */
 #ifndef LOCUS_SIM_CSV_H
 #define LOCUS_SIM_CSV_H
 

@@ -3,8 +3,8 @@
  * A queue of things that will happen, by time: a radix queue. Time only moves forward, so an
  * entry is kept by the highest six-bit digit in which its time differs from the queue's own
  * clock ("level") and by the value of that digit ("slot"); as the clock comes near, entries
- * move to lower levels, but one alone in its slot stays where it is. Push and pop touch no more than a list head and a
- * bitmap, however many entries there are.
+ * move to lower levels, but one alone in its slot stays where it is. Push and pop touch no
+ * more than a list head and a bitmap, however many entries there are.
  *
  * Invariants: base_ns <= at_ns of every entry; an entry at level l agrees with base_ns in all
  * digits above l; nothing departs before bound_ns.

@@ -15,3 +15,9 @@ int usage_error(const char *command, const char *format, ...)
     fprintf(stderr, " (see 'locus %s --help')\n", command);
     return EXIT_USAGE;
 }
+
+int memory_error(const char *command)
+{
+    fprintf(stderr, "locus %s: out of memory\n", command);
+    return EXIT_RUNTIME;
+}

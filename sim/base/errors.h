@@ -14,5 +14,7 @@ enum exit_code {
 /* "locus NAME: " + message on stderr; returns 2, for return usage_error(...). */
 int usage_error(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* "locus NAME: out of memory" on stderr; returns 1, for return memory_error(...). */
+int memory_error(const char *command);
 
 #endif

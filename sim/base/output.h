@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Files that a command writes, stdout among them. */
 #ifndef LOCUS_SIM_OUTPUT_H
 #define LOCUS_SIM_OUTPUT_H
 

@@ -78,8 +78,7 @@ int session_open(struct session *session, const struct read_args *args,
                            "--speed: so slow, the trace lasts longer than 292 years");
     }
     if (arrivals_open(&session->source, session->trace, arrivals) != LOCUS_OK) {
-        fprintf(stderr, "locus %s: out of memory\n", session->command);
-        return EXIT_RUNTIME;
+        return memory_error(session->command);
     }
     session->source_open = true;
     return EXIT_OK;

@@ -77,8 +77,10 @@ static int write_all(struct trace *trace, struct writer *writer, bool numbered)
 static int unknown_format(const char *name)
 {
     fprintf(stderr, "locus convert: --to: no format '%s' to write; there are", name);
-    for (const struct writer_format *f = writer_formats; f->name != NULL; f++) {
-        fprintf(stderr, "%s %s", f == writer_formats ? "" : ",", f->name);
+    const char *comma = "";
+    for (const struct format *f = NULL; (f = format_next_written(f)) != NULL;) {
+        fprintf(stderr, "%s %s", comma, f->name);
+        comma = ",";
     }
     fprintf(stderr, "\n");
     return EXIT_USAGE;
@@ -87,7 +89,7 @@ static int unknown_format(const char *name)
 static int convert(const struct convert_args *args, const struct arguments *paths)
 {
     struct trace_options reading;
-    struct writer_options writing = {.format = writer_find(args->to),
+    struct writer_options writing = {.format = format_find_written(args->to),
                                      .path = args->output,
                                      .memory_bytes = args->read.memory,
                                      .name = key_text};
@@ -113,7 +115,8 @@ static int convert(const struct convert_args *args, const struct arguments *path
         writing.timeless = summary->timeless;
         writing.name_arg = trace;
         /* All of a trace, as it was read and sorted; of a window, only the keys in it. */
-        if (writing.format->binary && reading.from_ns == 0 && reading.to_ns == 0) {
+        if (writing.format->write.binary && reading.from_ns == 0 &&
+            reading.to_ns == 0) {
             writing.keys = trace_keys(trace);
             writing.records = summary->records;
         }

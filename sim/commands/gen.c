@@ -213,7 +213,7 @@ static int run(int argc, char **argv)
     if (rest.count > 0) {
         return usage_error("gen", "unexpected '%s'", rest.items[0]);
     }
-    struct writer_options writing = {.format = writer_find(args.to),
+    struct writer_options writing = {.format = format_find_written(args.to),
                                      .path = args.output,
                                      .memory_bytes = args.memory,
                                      .name = key_text};

@@ -66,11 +66,9 @@ static void say(struct lint *lint, const char *word, const char *subject,
         printf("%s: %s: %s\n", word, subject, text);
         return;
     }
-    json_t *finding = json_object();
-    json_object_set_new(finding, "check", json_string(word));
-    json_object_set_new(finding, "subject", json_string(subject));
-    json_object_set_new(finding, "text", json_string(text));
-    json_array_append_new(lint->list, finding);
+    /* A name that is no UTF-8 is left out. */
+    json_array_append_new(lint->list, json_pack("{ssso*ss}", "check", word, "subject",
+                                                json_string(subject), "text", text));
 }
 
 static bool policy_is(const struct lint *lint, const char *name)
@@ -294,9 +292,11 @@ static int choose_policy(struct lint *lint)
 static int finish(struct lint *lint)
 {
     if (lint->list != NULL) {
-        json_t *object = json_object();
-        json_object_set_new(object, "policy", json_string(lint->policy_name));
-        json_object_set(object, "findings", lint->list);
+        json_t *object =
+            json_pack("{sssO}", "policy", lint->policy_name, "findings", lint->list);
+        if (object == NULL) {
+            return memory_error("lint");
+        }
         json_dumpf(object, stdout, JSON_INDENT(1));
         putchar('\n');
         json_decref(object);

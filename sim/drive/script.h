@@ -45,12 +45,12 @@ int script_expected(const struct script *script, size_t index, const char *field
 /* Digits only, no more than max. */
 bool script_number(const struct script *script, size_t index, const char *field,
                    uint64_t max, uint64_t *out);
-/* Digits, a minus before them or not. What 64 bits do not hold comes as the nearest that
- * they do: for whom refuses large numbers by a range of his own. */
+/* Digits, with or without a minus. A value too large for 64 bits becomes the nearest one that
+ * fits: callers that check a range of their own refuse it there. */
 bool script_integer(const struct script *script, size_t index, const char *field,
                     int64_t *out);
-/* "S" or "S.frac", up to nine digits of fraction. Seconds that 64 bits do not hold come as
- * the largest that they do. */
+/* "S" or "S.frac", with at most nine digits of fraction. Seconds too large for 64 bits become
+ * the largest value that fits. */
 bool script_seconds(const struct script *script, size_t index, uint64_t *seconds,
                     uint32_t *nanoseconds);
 /* "10.0.0.1" or the same as a number. */

@@ -42,7 +42,7 @@ static bool read_id(const struct drive *drive, uint32_t *out)
     return true;
 }
 
-/* A weight outside the range goes on as one outside it: the service is who refuses it. */
+/* A weight out of range is passed on as UINT32_MAX, so that the service refuses it. */
 static bool read_weight(const struct drive *drive, struct locus_server_config *config)
 {
     int64_t weight;

@@ -10,6 +10,9 @@
  * wrote it, also where it says that it does not know ("<?>").
  */
 #include "formats.h"
+
+#include <inttypes.h>
+
 #include "rows.h"
 
 /* ROW_OBJECT stands for the bytes sent by the client here, which no other format has. */
@@ -139,7 +142,32 @@ static bool certain(struct slice head)
            slice_starts(head, "StartTime\tDur\tProto");
 }
 
-const struct reader_format reader_binetflow = {
+static void binetflow_begin(struct writing *w)
+{
+    fprintf(w->out,
+            "StartTime,Dur,Proto,SrcAddr,Sport,Dir,DstAddr,Dport,State,sTos,dTos,"
+            "TotPkts,TotBytes,SrcBytes,SrcPkts,Label\n");
+}
+
+static void binetflow_record(struct writing *w, const struct record *r)
+{
+    char dst[64];
+    char src[64];
+    char start[40];
+    char duration[32];
+    char proto[12];
+
+    writing_iso_time(r->start_ns, ' ', 6, start);
+    start[4] = start[7] = '/';
+    writing_address(r->dst_family, &r->dst, w->dst, dst);
+    writing_client_address(w, r, src);
+    fprintf(w->out, "%s,%s,%s,%s,%u,   ->,%s,%u,CON,0,0,2,%" PRIu64 ",0,1,\n", start,
+            writing_seconds(true, r->duration_ns, duration),
+            writing_proto(r->proto, proto), src, r->src_port, dst, r->dst_port,
+            r->bytes);
+}
+
+const struct format format_binetflow = {
     .name = "binetflow",
     .about = "Argus flows as CSV; destination: DstAddr",
     .key = KEY_DST,
@@ -147,4 +175,10 @@ const struct reader_format reader_binetflow = {
     .state_size = sizeof(struct row_map),
     .line = binetflow_line,
     .certain = certain,
+    .write =
+        {
+            .place = 9,
+            .begin = binetflow_begin,
+            .record = binetflow_record,
+        },
 };

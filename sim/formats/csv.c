@@ -11,6 +11,7 @@
  */
 #include "csv.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -338,8 +339,39 @@ int csv_line(struct reader *reader, struct slice line)
     return take_row(reader, line);
 }
 
+static void csv_begin(struct writing *w)
+{
+    fprintf(w->out, "%sdst,dst_port,client,client_port,proto,bytes,duration\n",
+            w->timeless ? "" : "time,");
+}
+
+static void csv_record(struct writing *w, const struct record *r)
+{
+    char dst[WRITING_NAME];
+    char src[WRITING_NAME] = "";
+    char number[32];
+    char proto[12];
+
+    /* A colon in a name would be read as the one in front of a port. */
+    writing_encode(w->dst, r->dst_family == LOCUS_NAME ? "\",:" : "\",", dst);
+    if (r->flags & RECORD_HAS_CLIENT) {
+        writing_encode(w->src, "\",", src);
+    }
+    if (!w->timeless) {
+        fprintf(w->out, "%s,", writing_nanos(r->start_ns, number));
+    }
+    fprintf(w->out, "%s,%u,%s,%u,%s,", dst, r->dst_port, src, r->src_port,
+            writing_proto(r->proto, proto));
+    if (r->flags & RECORD_HAS_BYTES) {
+        fprintf(w->out, "%" PRIu64, r->bytes);
+    }
+    fprintf(w->out, ",%s\n",
+            r->flags & RECORD_HAS_DURATION ? writing_nanos(r->duration_ns, number)
+                                           : "");
+}
+
 /* --columns is said for this format; nothing else may take the file then. */
-const struct reader_format reader_csv = {
+const struct format format_csv = {
     .name = "csv",
     .about =
         "columns by header or --columns; destination: dst, host, url, object, client",
@@ -349,4 +381,10 @@ const struct reader_format reader_csv = {
     .state_size = sizeof(struct csv_state),
     .start = csv_start,
     .line = csv_line,
+    .write =
+        {
+            .place = 13,
+            .begin = csv_begin,
+            .record = csv_record,
+        },
 };

@@ -4,6 +4,9 @@
  * its bytes by direction. Events of another type are no records.
  */
 #include "formats.h"
+
+#include <inttypes.h>
+
 #include "json.h"
 #include "json_plain.h"
 
@@ -178,11 +181,45 @@ static bool certain(struct slice head)
            memmem(head.text, head.length, "\"event_type\":\"", 14) != NULL;
 }
 
-const struct reader_format reader_eve = {
+static void eve_record(struct writing *w, const struct record *r)
+{
+    char dst[64];
+    char src[64];
+    char start[40];
+    char end[40];
+    char proto[12];
+
+    writing_address(r->dst_family, &r->dst, w->dst, dst);
+    writing_client_address(w, r, src);
+    writing_iso_time(r->start_ns, 'T', 6, start);
+    writing_iso_time(writing_end_ns(r), 'T', 6, end);
+    fprintf(w->out,
+            "{\"timestamp\":\"%s+0000\",\"flow_id\":%" PRIu64
+            ",\"event_type\":\"flow\",\"src_ip\":\"%s\",\"src_port\":%u,",
+            end, w->written, src, r->src_port);
+    fprintf(w->out, "\"dest_ip\":\"%s\",\"dest_port\":%u,\"proto\":\"%s\",", dst,
+            r->dst_port, writing_proto_upper(r->proto, proto));
+    fprintf(w->out,
+            "\"flow\":{\"bytes_toserver\":0,\"bytes_toclient\":%" PRIu64
+            ",\"start\":\"%s+0000\"",
+            r->bytes, start);
+    if (r->flags & RECORD_HAS_DURATION) {
+        fprintf(w->out, ",\"end\":\"%s+0000\"", end);
+    }
+    fprintf(w->out, "}}\n");
+}
+
+const struct format format_eve = {
     .name = "eve",
     .about = "Suricata eve.json flow events; destination: dest_ip",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_CLIENT,
     .line = eve_line,
     .certain = certain,
+    .write =
+        {
+            .place = 8,
+            .by_end = true,
+            .record = eve_record,
+        },
 };

@@ -4,43 +4,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct reader_format *const reader_formats[] = {
-    &reader_squid,    &reader_zeek_json, /* before the TSV reader, which reads JSON lines too */
-    &reader_zeek_tsv, &reader_nginx, /* before weblog, which reads its lines too */
-    &reader_weblog,   &reader_haproxy,   &reader_nfdump,      &reader_binetflow,
-    &reader_eve,      &reader_pcap,      &reader_libcachesim, &reader_oraclegeneral,
-    &reader_objects,  &reader_csv,       &reader_locus,       NULL,
+const struct format *const format_table[] = {
+#define FORMAT(name) &format_##name,
+#include "formats.def"
+#undef FORMAT
+    NULL,
 };
 
 const char *trace_format_name(size_t index, const char **about)
 {
-    for (size_t i = 0; reader_formats[i] != NULL; i++) {
+    for (size_t i = 0; format_table[i] != NULL; i++) {
         if (i == index) {
             if (about != NULL) {
-                *about = reader_formats[i]->about;
+                *about = format_table[i]->about;
             }
-            return reader_formats[i]->name;
+            return format_table[i]->name;
         }
     }
     return NULL;
 }
 
-const struct reader_format *reader_find(const char *name)
+const struct format *format_find(const char *name)
 {
-    for (size_t i = 0; reader_formats[i] != NULL; i++) {
-        if (strcmp(reader_formats[i]->name, name) == 0) {
-            return reader_formats[i];
+    for (size_t i = 0; format_table[i] != NULL; i++) {
+        if (strcmp(format_table[i]->name, name) == 0) {
+            return format_table[i];
         }
     }
     return NULL;
 }
 
-const char *reader_key_name(enum trace_key key)
+const struct format *format_find_written(const char *name)
 {
-    static const char *const names[] = {"auto", "dst",    "host",
-                                        "url",  "client", "object"};
+    const struct format *format = format_find(name);
 
-    return names[key];
+    return format != NULL && format->write.place > 0 ? format : NULL;
+}
+
+const struct format *format_next_written(const struct format *last)
+{
+    unsigned behind = last == NULL ? 0 : last->write.place;
+    const struct format *next = NULL;
+
+    for (size_t i = 0; format_table[i] != NULL; i++) {
+        unsigned place = format_table[i]->write.place;
+        if (place > behind && (next == NULL || place < next->write.place)) {
+            next = format_table[i];
+        }
+    }
+    return next;
 }
 
 /* The next whole line of a file's beginning. A last line that may be cut counts only when
@@ -79,9 +91,8 @@ static unsigned probe_lines(struct reader *reader, struct slice head, bool whole
     return (unsigned)reader->seen;
 }
 
-static unsigned probe(const struct reader_format *format,
-                      const struct trace_options *options, struct slice head,
-                      bool whole)
+static unsigned probe(const struct format *format, const struct trace_options *options,
+                      struct slice head, bool whole)
 {
     struct reader reader = {.format = format, .options = options, .key = format->key};
     unsigned understood = 0;
@@ -102,17 +113,14 @@ static unsigned probe(const struct reader_format *format,
     return understood;
 }
 
-const struct reader_format *reader_detect(const struct trace_options *options,
-                                          struct slice head, bool whole)
+const struct format *format_detect(const struct trace_options *options,
+                                   struct slice head, bool whole)
 {
-    const struct reader_format *best = NULL;
+    const struct format *best = NULL;
     unsigned best_understood = 0;
 
-    for (size_t i = 0; reader_formats[i] != NULL; i++) {
-        const struct reader_format *format = reader_formats[i];
-        if (format->only_forced) {
-            continue;
-        }
+    for (size_t i = 0; format_table[i] != NULL; i++) {
+        const struct format *format = format_table[i];
         if (format->certain != NULL && format->certain(head)) {
             return format;
         }

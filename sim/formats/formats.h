@@ -1,40 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LOCUS_SIM_READERS_H
-#define LOCUS_SIM_READERS_H
+/* All formats (formats.def), and finding the one of a name or of a file. */
+#ifndef LOCUS_SIM_FORMATS_H
+#define LOCUS_SIM_FORMATS_H
 
+#include "format.h"
 #include "reader.h"
+#include "writing.h"
 
-/* The table; where two understand a file equally well, the first is taken. Ends with NULL. */
-extern const struct reader_format *const reader_formats[];
+/* The table, in the order of formats.def. Ends with NULL. */
+extern const struct format *const format_table[];
 
-extern const struct reader_format reader_binetflow;
-extern const struct reader_format reader_csv;
-extern const struct reader_format reader_eve;
-extern const struct reader_format reader_haproxy;
-extern const struct reader_format reader_libcachesim;
-extern const struct reader_format reader_locus;
-extern const struct reader_format reader_nfdump;
-extern const struct reader_format reader_nginx;
-extern const struct reader_format reader_objects;
-extern const struct reader_format reader_oraclegeneral;
-extern const struct reader_format reader_pcap;
-extern const struct reader_format reader_squid;
-extern const struct reader_format reader_weblog;
-extern const struct reader_format reader_zeek_json;
-extern const struct reader_format reader_zeek_tsv;
+#define FORMAT(name) extern const struct format format_##name;
+#include "formats.def"
+#undef FORMAT
 
 /* The zeek-json line, for JSON lines in the middle of other Zeek logs. */
 reader_line_fn zeek_json_line;
 
 /* The format of that name; NULL: none. */
-const struct reader_format *reader_find(const char *name);
+const struct format *format_find(const char *name);
+/* The same, if it can be written. */
+const struct format *format_find_written(const char *name);
+/* The formats that can be written, one after the other. NULL: in front of the first, behind
+ * the last. */
+const struct format *format_next_written(const struct format *last);
 /* The format that understands most of the file's beginning; NULL: none, or out of memory
  * (said on stderr only then). */
-const struct reader_format *reader_detect(const struct trace_options *options,
-                                          struct slice head, bool whole);
+const struct format *format_detect(const struct trace_options *options,
+                                   struct slice head, bool whole);
 /* The formats' names and one line about each; NULL past the end. */
 const char *trace_format_name(size_t index, const char **about);
-/* What --key calls it. */
-const char *reader_key_name(enum trace_key key);
 
 #endif

@@ -14,6 +14,9 @@
  * "capture request header Host" is to come first in HAProxy's configuration.
  */
 #include "formats.h"
+
+#include <inttypes.h>
+
 #include "weblog.h"
 
 enum { WORDS = 10 };
@@ -252,10 +255,34 @@ static int haproxy_line(struct reader *reader, struct slice line)
     return reader_emit(reader, &record, record.start_ns);
 }
 
-const struct reader_format reader_haproxy = {
+static void haproxy_record(struct writing *w, const struct record *r)
+{
+    char client[WRITING_NAME];
+    char server[WRITING_NAME];
+    char stamp[32];
+
+    writing_clf_time(r->start_ns, stamp);
+    writing_encode(w->dst, "", server);
+    /* A destination that came from such a log is "backend/server" already. */
+    const char *backend = strchr(server, '/') != NULL ? "" : "trace/";
+    fprintf(w->out,
+            "haproxy[1]: %s:%u [%s.%03u] trace %s%s 0/0/%" PRIu64 " %" PRIu64
+            " -- 0/0/0/0/0 0/0\n",
+            writing_client(w, r, client), r->src_port, stamp,
+            (unsigned)(r->start_ns % NS_PER_S / 1000000), backend, server,
+            (r->duration_ns + 500000) / 1000000, r->bytes);
+}
+
+const struct format format_haproxy = {
     .name = "haproxy",
     .about = "HAProxy tcplog and httplog; destination: backend/server",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_URL | 1u << KEY_HOST | 1u << KEY_CLIENT,
     .line = haproxy_line,
+    .write =
+        {
+            .place = 5,
+            .by_end = true,
+            .record = haproxy_record,
+        },
 };

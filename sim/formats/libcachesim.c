@@ -5,8 +5,11 @@
  * or any with --columns in libCacheSim's own words ("time-col=2,obj-id-col=5,
  * obj-size-col=4,delimiter=,"). One row is one request, without a duration.
  */
-#include "csv.h"
 #include "formats.h"
+
+#include <inttypes.h>
+
+#include "csv.h"
 
 static const struct row_name names[] = {
     {"time", ROW_TIME},      {"op_time", ROW_TIME},    {"lbn", ROW_OBJECT},
@@ -29,7 +32,20 @@ static bool certain(struct slice head)
            slice_starts(head, "op_time,block_id,");
 }
 
-const struct reader_format reader_libcachesim = {
+static void libcachesim_begin(struct writing *w)
+{
+    fprintf(w->out, "time,obj_id,obj_size\n");
+}
+
+static void libcachesim_record(struct writing *w, const struct record *r)
+{
+    char number[32];
+
+    fprintf(w->out, "%s,%" PRIu64 ",%" PRIu64 "\n", writing_nanos(r->start_ns, number),
+            writing_object(r, w->dst), r->bytes);
+}
+
+const struct format format_libcachesim = {
     .name = "libcachesim",
     .about = "libCacheSim and block traces as CSV; destination: the object",
     .key = KEY_OBJECT,
@@ -38,4 +54,10 @@ const struct reader_format reader_libcachesim = {
     .start = start,
     .line = csv_line,
     .certain = certain,
+    .write =
+        {
+            .place = 10,
+            .begin = libcachesim_begin,
+            .record = libcachesim_record,
+        },
 };

@@ -127,7 +127,41 @@ static unsigned never(struct reader *reader, struct slice head, bool whole)
     return 0;
 }
 
-const struct reader_format reader_locus = {
+static void locus_keys(struct writing *w, const struct keyset *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        struct slice name = keyset_text(keys, i);
+        struct locus_file_key key = {
+            .key = keys->entries[i].key,
+            .name_bytes = (uint16_t)name.length,
+            .family = keys->entries[i].family,
+        };
+        fwrite(&key, sizeof(key), 1, w->out);
+        if (name.length > 0) {
+            fwrite(name.text, 1, name.length, w->out);
+        }
+    }
+}
+
+static void locus_begin(struct writing *w)
+{
+    const struct record_keys *keys = w->keys;
+    struct locus_file_header header = {
+        .magic = {'L', 'O', 'C', 'U', 'S', '\r', '\n', '\x1a'},
+        .version = LOCUS_FILE_VERSION,
+        .record_bytes = sizeof(struct numbered_record),
+        .count = w->records,
+        .destinations = keys->destinations.count,
+        .clients = keys->clients.count,
+        .flags = w->timeless ? LOCUS_FILE_TIMELESS : 0,
+    };
+
+    fwrite(&header, sizeof(header), 1, w->out);
+    locus_keys(w, &keys->destinations);
+    locus_keys(w, &keys->clients);
+}
+
+const struct format format_locus = {
     .name = "locus",
     .about =
         "locus' own binary, made by 'locus convert'; destination: as it was chosen",
@@ -139,4 +173,10 @@ const struct reader_format reader_locus = {
     .stop = locus_stop,
     .probe = never,
     .certain = certain,
+    .write =
+        {
+            .place = 14,
+            .binary = true,
+            .begin = locus_begin,
+        },
 };

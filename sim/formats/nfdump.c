@@ -15,10 +15,12 @@
  * seconds often cannot tell, then the side with the higher port.
  */
 #include "nfdump.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "formats.h"
 #include "rows.h"
-
-#include <stdlib.h>
 
 /* Exporters send what was idle for 15 s (nfdump's and most others' default). */
 static const uint64_t JOIN_NS = 15ull * 1000000000;
@@ -281,7 +283,55 @@ static bool certain(struct slice head)
     return is_header(head) || nfdump_json_certain(head);
 }
 
-const struct reader_format reader_nfdump = {
+/* NetFlow has ports for all clients; what shares one with another is one flow. Who has none
+ * gets one by turns. */
+static unsigned client_port(const struct writing *w, const struct record *r)
+{
+    return r->src_port != 0 ? r->src_port : 1024 + (unsigned)(w->written % 64512);
+}
+
+/* NetFlow knows no flow from one family to the other. */
+static void map_to_ipv6(char address[64])
+{
+    char ipv4[64];
+
+    if (strchr(address, ':') == NULL) {
+        snprintf(ipv4, sizeof(ipv4), "%s", address);
+        snprintf(address, 64, "::ffff:%.45s", ipv4);
+    }
+}
+
+static void nfdump_begin(struct writing *w)
+{
+    fprintf(w->out, "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n");
+}
+
+/* Both directions in one row, so that nobody has to guess which is which. */
+static void nfdump_record(struct writing *w, const struct record *r)
+{
+    char dst[64];
+    char src[64];
+    char first[40];
+    char last[40];
+    char proto[12];
+
+    writing_address(r->dst_family, &r->dst, w->dst, dst);
+    writing_client_address(w, r, src);
+    if ((strchr(dst, ':') == NULL) != (strchr(src, ':') == NULL)) {
+        map_to_ipv6(dst);
+        map_to_ipv6(src);
+    }
+    writing_iso_time(r->start_ns, ' ', 3, first);
+    writing_iso_time(writing_end_ns(r), ' ', 3, last);
+    fprintf(w->out,
+            "%s,%s,%" PRIu64 ".%03u,%s,%s,%u,%u,%s,........,0,0,1,0,1,%" PRIu64 "\n",
+            first, last, r->duration_ns / NS_PER_S,
+            (unsigned)(r->duration_ns % NS_PER_S / 1000000), src, dst,
+            client_port(w, r), r->dst_port, writing_proto_upper(r->proto, proto),
+            r->bytes);
+}
+
+const struct format format_nfdump = {
     .name = "nfdump",
     .about = "nfdump CSV and JSON, directions joined; destination: the server",
     .key = KEY_DST,
@@ -291,4 +341,11 @@ const struct reader_format reader_nfdump = {
     .finish = nfdump_finish,
     .stop = nfdump_stop,
     .certain = certain,
+    .write =
+        {
+            .place = 7,
+            .by_end = true,
+            .begin = nfdump_begin,
+            .record = nfdump_record,
+        },
 };

@@ -12,6 +12,9 @@
  * answered. What is refused in front of all upstreams ("-") has none.
  */
 #include "formats.h"
+
+#include <inttypes.h>
+
 #include "weblog.h"
 
 /* Takes the next word; empty at the end. */
@@ -141,10 +144,38 @@ static int nginx_line(struct reader *reader, struct slice line)
     return reader_emit(reader, &record, parts.stamp_ns);
 }
 
-const struct reader_format reader_nginx = {
+static void nginx_record(struct writing *w, const struct record *r)
+{
+    char client[WRITING_NAME];
+    char url[WRITING_NAME * 2];
+    char upstream[WRITING_NAME];
+    char stamp[32];
+    uint64_t ms = (r->duration_ns + 500000) / 1000000;
+
+    writing_clf_time(writing_end_ns(r), stamp);
+    writing_request_url(w, r, url, sizeof(url));
+    writing_encode(w->dst, "\"\\[],", upstream);
+    bool v6 = r->dst_family == LOCUS_IPV6;
+    fprintf(w->out,
+            "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64
+            " \"-\" \"-\" 0 %" PRIu64 ".%03u [trace] [] %s%s%s:%u %" PRIu64 " %" PRIu64
+            ".%03u 200 -\n",
+            writing_client(w, r, client), stamp, url, r->bytes, ms / 1000,
+            (unsigned)(ms % 1000), v6 ? "[" : "", upstream, v6 ? "]" : "",
+            r->dst_port == 0 ? 80u : r->dst_port, r->bytes, ms / 1000,
+            (unsigned)(ms % 1000));
+}
+
+const struct format format_nginx = {
     .name = "nginx",
     .about = "nginx with upstream fields (ingress-nginx); destination: the upstream",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_URL | 1u << KEY_HOST | 1u << KEY_CLIENT,
     .line = nginx_line,
+    .write =
+        {
+            .place = 6,
+            .by_end = true,
+            .record = nginx_record,
+        },
 };

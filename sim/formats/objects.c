@@ -6,6 +6,8 @@
  */
 #include "formats.h"
 
+#include <inttypes.h>
+
 enum { SURE_AFTER = 64 };
 
 struct state {
@@ -92,7 +94,15 @@ static int objects_line(struct reader *reader, struct slice line)
     return reader_emit(reader, &record, record.start_ns);
 }
 
-const struct reader_format reader_objects = {
+static void objects_record(struct writing *w, const struct record *r)
+{
+    char number[32];
+
+    fprintf(w->out, "%s %" PRIu64 " %" PRIu64 "\n", writing_nanos(r->start_ns, number),
+            writing_object(r, w->dst), r->bytes);
+}
+
+const struct format format_objects = {
     .name = "objects",
     .about = "lines of time, id, size (webcachesim, AdaptSize); destination: the id",
     .key = KEY_OBJECT,
@@ -100,4 +110,9 @@ const struct reader_format reader_objects = {
     .state_size = sizeof(struct state),
     .start = start,
     .line = objects_line,
+    .write =
+        {
+            .place = 12,
+            .record = objects_record,
+        },
 };

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "../base/errors.h"
+#include "next_requests.h"
 
 enum { RECORD_BYTES = 24 };
 
@@ -102,11 +103,59 @@ static int oracle_read(struct reader *reader)
     return 0;
 }
 
-const struct reader_format reader_oraclegeneral = {
+/* Each record says when its object is asked for next: one pass ahead finds out. */
+static bool oracle_prepare(struct writing *w)
+{
+    w->state =
+        next_requests_create(w->records, w->keys->destinations.count, w->memory_bytes);
+    return w->state != NULL;
+}
+
+static void oracle_look_ahead(struct writing *w, const struct numbered_record *record)
+{
+    next_requests_see(w->state, record->dst);
+}
+
+static void oracle_begin(struct writing *w)
+{
+    next_requests_settle(w->state);
+}
+
+static void oracle_end(struct writing *w)
+{
+    next_requests_destroy(w->state);
+}
+
+/* Seconds, object, size, number of the object's next request: little-endian, packed. Sizes end
+ * at 4 GiB, times in 2106. */
+static void oracle_record(struct writing *w, const struct record *r)
+{
+    uint64_t seconds = r->start_ns / NS_PER_S;
+    uint32_t time = htole32(seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX);
+    uint32_t size = htole32(r->bytes < UINT32_MAX ? (uint32_t)r->bytes : UINT32_MAX);
+    uint64_t object = htole64(writing_object(r, w->dst));
+    uint64_t next = htole64((uint64_t)next_requests_after(w->state, w->written - 1));
+
+    fwrite(&time, sizeof(time), 1, w->out);
+    fwrite(&object, sizeof(object), 1, w->out);
+    fwrite(&size, sizeof(size), 1, w->out);
+    fwrite(&next, sizeof(next), 1, w->out);
+}
+
+const struct format format_oraclegeneral = {
     .name = "oraclegeneral",
     .about = "libCacheSim's binary oracleGeneral; destination: the object",
     .key = KEY_OBJECT,
     .keys = 1u << KEY_OBJECT,
     .read = oracle_read,
     .probe = oracle_probe,
+    .write =
+        {
+            .place = 11,
+            .prepare = oracle_prepare,
+            .look_ahead = oracle_look_ahead,
+            .begin = oracle_begin,
+            .record = oracle_record,
+            .end = oracle_end,
+        },
 };

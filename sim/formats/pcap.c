@@ -265,7 +265,7 @@ static unsigned never(struct reader *reader, struct slice head, bool whole)
     return 0;
 }
 
-const struct reader_format reader_pcap = {
+const struct format format_pcap = {
     .name = "pcap",
     .about = "pcap and pcapng captures; destination: who was asked",
     .key = KEY_DST,

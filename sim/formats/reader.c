@@ -175,7 +175,7 @@ static int read_lines(struct reader *reader)
 
 int reader_run(struct reader *reader)
 {
-    const struct reader_format *format = reader->format;
+    const struct format *format = reader->format;
     int status = 0;
 
     reader->state = calloc(1, format->state_size + 1);
@@ -197,4 +197,12 @@ int reader_run(struct reader *reader)
     }
     free(reader->state);
     return status;
+}
+
+const char *reader_key_name(enum trace_key key)
+{
+    static const char *const names[] = {"auto", "dst",    "host",
+                                        "url",  "client", "object"};
+
+    return names[key];
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace format is: one file sim/readers/<format>.c with one struct reader_format, one
- * line in the table of readers.c, one test.
- *
- * A format of lines has a line() hook, called for every line; any other has a read() hook,
- * called once. They turn input into struct record and hand it to reader_emit(), and what is
- * wrong to reader_bad(). A format is found by letting it read the first lines of the file
- * with nothing emitted and seeing how many it understood (or by its probe() hook).
+ * What the reading hooks of a format work with. They turn input into struct record and hand
+ * it to reader_emit(); what is wrong goes to reader_bad().
  */
 #ifndef LOCUS_SIM_READER_H
 #define LOCUS_SIM_READER_H
@@ -15,36 +10,9 @@
 #include "../records/record.h"
 #include "addresses.h"
 #include "fields.h"
+#include "format.h"
 #include "input.h"
 #include "reading.h"
-
-struct reader;
-
-/* 0: go on. Otherwise an exit_code, after a message on stderr. */
-typedef int reader_line_fn(struct reader *reader, struct slice line);
-
-struct reader_format {
-    const char *name;
-    const char *about;  /* one line, no full stop */
-    enum trace_key key; /* what KEY_AUTO means; never KEY_AUTO itself */
-    unsigned keys;      /* 1u << KEY_...: what --key may ask for */
-    size_t state_size;  /* zeroed bytes per file, reader->state */
-    /* Reads options, allocates; 0 or an exit_code after a message. May be NULL. */
-    int (*start)(struct reader *reader);
-    reader_line_fn *line;
-    int (*read)(struct reader *reader);
-    /* The input ended: emit what was held back. May be NULL. */
-    int (*finish)(struct reader *reader);
-    void (*stop)(
-        struct reader *reader); /* frees; also after a failed start. May be NULL */
-    /* How many records the first bytes seem to hold; 0: not this format. NULL: line() says.
-     * whole: head is the whole file. */
-    unsigned (*probe)(struct reader *reader, struct slice head, bool whole);
-    /* The file's own words name the format: it wins over any that merely understood the
-     * lines. May be NULL. */
-    bool (*certain)(struct slice head);
-    bool only_forced; /* never found by looking */
-};
 
 /* Where records go. */
 struct reader_sink {
@@ -55,7 +23,7 @@ struct reader_sink {
 };
 
 struct reader {
-    const struct reader_format *format;
+    const struct format *format;
     const struct trace_options *options;
     enum trace_key key; /* resolved, one of format->keys */
     struct input *input;
@@ -96,5 +64,7 @@ void reader_other(struct reader *reader);
 
 /* Reads all of the input. 0 or an exit_code. */
 int reader_run(struct reader *reader);
+/* What --key calls it. */
+const char *reader_key_name(enum trace_key key);
 
 #endif

@@ -12,6 +12,8 @@
  */
 #include "formats.h"
 
+#include <inttypes.h>
+
 enum field {
     FIELD_STAMP,
     FIELD_ELAPSED,
@@ -126,10 +128,33 @@ static int squid_line(struct reader *reader, struct slice line)
     return reader_emit(reader, &record, stamp_ns);
 }
 
-const struct reader_format reader_squid = {
+static void squid_record(struct writing *w, const struct record *r)
+{
+    char client[WRITING_NAME];
+    char url[WRITING_NAME * 2];
+    bool peer = r->dst_family != LOCUS_NAME;
+    uint64_t stamp_ms = (writing_end_ns(r) + 500000) / 1000000;
+    uint64_t elapsed_ms = (r->duration_ns + 500000) / 1000000;
+
+    writing_url(w, r, url, sizeof(url));
+    fprintf(w->out,
+            "%" PRIu64 ".%03u %6" PRIu64 " %s TCP_MISS/200 %" PRIu64
+            " GET %s - HIER_%s/%s text/plain\n",
+            stamp_ms / 1000, (unsigned)(stamp_ms % 1000),
+            elapsed_ms < stamp_ms ? elapsed_ms : stamp_ms, writing_client(w, r, client),
+            r->bytes, url, peer ? "DIRECT" : "NONE", peer ? w->dst : "-");
+}
+
+const struct format format_squid = {
     .name = "squid",
     .about = "Squid native access.log; destination: the peer, else the URL's host",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_HOST | 1u << KEY_URL | 1u << KEY_CLIENT,
     .line = squid_line,
+    .write =
+        {
+            .place = 1,
+            .by_end = true,
+            .record = squid_record,
+        },
 };

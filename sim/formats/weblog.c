@@ -10,6 +10,8 @@
  */
 #include "weblog.h"
 
+#include <inttypes.h>
+
 #include "formats.h"
 
 bool weblog_quoted(struct slice *rest, struct slice *out)
@@ -160,10 +162,28 @@ static int weblog_line(struct reader *reader, struct slice line)
     return reader_emit(reader, &record, record.start_ns);
 }
 
-const struct reader_format reader_weblog = {
+static void weblog_record(struct writing *w, const struct record *r)
+{
+    char client[WRITING_NAME];
+    char url[WRITING_NAME * 2];
+    char stamp[32];
+
+    writing_clf_time(r->start_ns, stamp);
+    writing_request_url(w, r, url, sizeof(url));
+    fprintf(w->out,
+            "%s - - [%s +0000] \"GET %s HTTP/1.1\" 200 %" PRIu64 " \"-\" \"-\"\n",
+            writing_client(w, r, client), stamp, url, r->bytes);
+}
+
+const struct format format_weblog = {
     .name = "weblog",
     .about = "Common and Combined Log Format; destination: the URL",
     .key = KEY_URL,
     .keys = 1u << KEY_URL | 1u << KEY_HOST | 1u << KEY_CLIENT,
     .line = weblog_line,
+    .write =
+        {
+            .place = 4,
+            .record = weblog_record,
+        },
 };

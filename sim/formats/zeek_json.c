@@ -5,6 +5,9 @@
  * values are left out.
  */
 #include "formats.h"
+
+#include <inttypes.h>
+
 #include "json.h"
 #include "json_plain.h"
 
@@ -179,10 +182,38 @@ int zeek_json_line(struct reader *reader, struct slice line)
     return status;
 }
 
-const struct reader_format reader_zeek_json = {
+static void zeek_json_record(struct writing *w, const struct record *r)
+{
+    char dst[64];
+    char src[64];
+    char number[32];
+    char proto[12];
+
+    writing_address(r->dst_family, &r->dst, w->dst, dst);
+    writing_client_address(w, r, src);
+    fprintf(w->out, "{\"ts\":%s,\"uid\":\"C%" PRIx64 "\",\"id.orig_h\":\"%s\",",
+            writing_seconds(true, r->start_ns, number), w->written, src);
+    fprintf(w->out, "\"id.orig_p\":%u,\"id.resp_h\":\"%s\",\"id.resp_p\":%u,",
+            r->src_port, dst, r->dst_port);
+    if (r->flags & RECORD_HAS_DURATION) {
+        fprintf(w->out, "\"duration\":%s,",
+                writing_seconds(true, r->duration_ns, number));
+    }
+    fprintf(w->out,
+            "\"proto\":\"%s\",\"resp_bytes\":%" PRIu64 ",\"conn_state\":\"SF\"}\n",
+            writing_proto(r->proto, proto), r->bytes);
+}
+
+const struct format format_zeek_json = {
     .name = "zeek-json",
     .about = "Zeek conn.log as JSON lines; destination: id.resp_h",
     .key = KEY_DST,
     .keys = 1u << KEY_DST | 1u << KEY_CLIENT,
     .line = zeek_json_line,
+    .write =
+        {
+            .place = 3,
+            .by_end = true,
+            .record = zeek_json_record,
+        },
 };

@@ -7,6 +7,7 @@
  */
 #include "formats.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum column {
@@ -272,7 +273,36 @@ static bool tsv_certain(struct slice head)
     return header || headless(head);
 }
 
-const struct reader_format reader_zeek_tsv = {
+static void zeek_tsv_begin(struct writing *w)
+{
+    fprintf(
+        w->out,
+        "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n"
+        "#unset_field\t-\n#path\tconn\n"
+        "#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\t"
+        "duration\torig_bytes\tresp_bytes\tconn_state\n"
+        "#types\ttime\tstring\taddr\tport\taddr\tport\tenum\tstring\tinterval\tcount\t"
+        "count\tstring\n");
+}
+
+static void zeek_tsv_record(struct writing *w, const struct record *r)
+{
+    char dst[64];
+    char src[64];
+    char start[32];
+    char duration[32];
+    char proto[12];
+
+    writing_address(r->dst_family, &r->dst, w->dst, dst);
+    writing_client_address(w, r, src);
+    fprintf(w->out, "%s\tC%" PRIx64 "\t%s\t%u\t%s\t%u\t%s\t-\t%s\t-\t%" PRIu64 "\tSF\n",
+            writing_seconds(true, r->start_ns, start), w->written, src, r->src_port,
+            dst, r->dst_port, writing_proto(r->proto, proto),
+            writing_seconds(r->flags & RECORD_HAS_DURATION, r->duration_ns, duration),
+            r->bytes);
+}
+
+const struct format format_zeek_tsv = {
     .name = "zeek-tsv",
     .about = "Zeek conn.log with #fields; destination: id.resp_h",
     .key = KEY_DST,
@@ -280,4 +310,11 @@ const struct reader_format reader_zeek_tsv = {
     .state_size = sizeof(struct state),
     .line = tsv_line,
     .certain = tsv_certain,
+    .write =
+        {
+            .place = 2,
+            .by_end = true,
+            .begin = zeek_tsv_begin,
+            .record = zeek_tsv_record,
+        },
 };

@@ -7,7 +7,12 @@
 
 #include "../base/values.h"
 
-static const struct policy_ops *const own_policies[] = {&leastalloc_ops, NULL};
+static const struct policy_ops *const own_policies[] = {
+#define POLICY(name) &name##_ops,
+#include "policies.def"
+#undef POLICY
+    NULL,
+};
 
 static bool is_word(const char *word, const char *text, size_t length)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The policies that a replay can compare: every scheduler of the library, and those that
- * only the simulator has. A policy of the simulator's own is a file and one entry of the table
- * in policy.c; connections are counted by a service all the same.
+ * only the simulator has. A policy of the simulator's own is a file and one line of policies.def; connections are counted by a service all the same.
  */
 #ifndef LOCUS_SIM_POLICY_H
 #define LOCUS_SIM_POLICY_H
@@ -41,7 +40,9 @@ struct policy_ops {
     void (*destroy)(void *state);
 };
 
-extern const struct policy_ops leastalloc_ops;
+#define POLICY(name) extern const struct policy_ops name##_ops;
+#include "policies.def"
+#undef POLICY
 
 enum { POLICY_TEXT = 40 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the parsers of pool files: pool_file.c finds the kind and chooses the service,
- * pool_ipvsadm.c and pool_keepalived.c read.
+ * What the parsers of pool files share. list.c, script.c, table.c and keepalived.c each read one kind
+ * of file; file.c finds out which kind it is and chooses the service.
  */
 #ifndef LOCUS_SIM_POOL_PARSE_H
 #define LOCUS_SIM_POOL_PARSE_H
@@ -62,7 +62,12 @@ int pool_add_server(struct pool_parse *parse, struct server_list *list,
 
 /* Adds what "sh-fallback", "mh-port" or "flag-1" says; false: it is no scheduler's flag. */
 bool pool_flag(struct pool_parse *parse, const char *word, uint32_t *flags);
+/* Several of them, "sh-fallback,sh-port", up to the end or a ')'. An exit_code; the error
+ * names the field. */
+int pool_flags(struct pool_parse *parse, const char *field, const char *text,
+               uint32_t *flags);
 
+int pool_parse_list(struct pool_parse *parse, char *text);
 int pool_parse_script(struct pool_parse *parse, char *text);
 int pool_parse_table(struct pool_parse *parse, char *text);
 int pool_parse_keepalived(struct pool_parse *parse, char *text);

@@ -17,25 +17,13 @@
 
 #include "../base/radix.h"
 #include "../base/temporary.h"
+#include "merge.h"
 
 enum {
     MEMORY_MIN = 64 << 10,
     HUGE_BYTES = 2 << 20,
     CHUNK_RECORDS = 2 * HUGE_BYTES / sizeof(struct numbered_record),
     MERGE_BUFFER_MIN = 64, /* records per run; below that, seeks would rule */
-};
-
-/* Records in order: a chunk, which is all in its buffer, or a part of the temporary file. */
-struct run {
-    uint64_t first, count; /* in records */
-    uint64_t read;         /* of count, so far */
-    struct numbered_record *buffer;
-    size_t at, held; /* of the buffer */
-};
-
-struct runs {
-    struct run *items;
-    size_t count, capacity;
 };
 
 struct sorter {
@@ -56,10 +44,8 @@ struct sorter {
     uint64_t spilled_bytes;
     struct runs parts; /* of the file */
 
-    struct run *merging; /* items of chunks or parts */
+    struct merge merge; /* of chunks or parts */
     struct numbered_record *merge_memory;
-    struct timed *heap; /* start of the next record and number of each run */
-    size_t heap_count;
 };
 
 static bool no_memory(void)
@@ -102,28 +88,6 @@ static bool write_all(int fd, const void *data, size_t size)
     return true;
 }
 
-static bool read_at(int fd, void *data, size_t size, uint64_t offset)
-{
-    char *at = data;
-
-    while (size > 0) {
-        ssize_t done = pread(fd, at, size, (off_t)offset);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done == 0) {
-            errno = EIO;
-        }
-        if (done <= 0) {
-            return temporary_failed("read");
-        }
-        at += done;
-        offset += (uint64_t)done;
-        size -= (size_t)done;
-    }
-    return true;
-}
-
 uint64_t sorter_memory(uint64_t wanted_bytes)
 {
     uint64_t bytes = wanted_bytes == 0 ? (uint64_t)1 << 30 : wanted_bytes;
@@ -157,9 +121,8 @@ struct sorter *sorter_create(uint64_t memory_bytes)
 static void free_merge(struct sorter *sorter)
 {
     free(sorter->merge_memory);
-    free(sorter->heap);
+    merge_end(&sorter->merge);
     sorter->merge_memory = NULL;
-    sorter->heap = NULL;
 }
 
 static void free_chunks(struct sorter *sorter)
@@ -230,21 +193,6 @@ static struct numbered_record *take_stage(struct sorter *sorter)
     return chunk;
 }
 
-static bool add_run(struct runs *runs, struct run run)
-{
-    if (runs->count == runs->capacity) {
-        size_t capacity = runs->capacity == 0 ? 16 : runs->capacity * 2;
-        struct run *grown = realloc(runs->items, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            return no_memory();
-        }
-        runs->items = grown;
-        runs->capacity = capacity;
-    }
-    runs->items[runs->count++] = run;
-    return true;
-}
-
 /* What is staged becomes a chunk. */
 static bool seal(struct sorter *sorter)
 {
@@ -262,64 +210,13 @@ static bool seal(struct sorter *sorter)
         sorter->in_order &=
             last->buffer[last->count - 1].start_ns <= records[0].start_ns;
     }
-    if (!add_run(&sorter->chunks,
-                 (struct run){.count = sorter->staged, .buffer = records})) {
+    if (!runs_add(&sorter->chunks,
+                  (struct run){.count = sorter->staged, .buffer = records})) {
         free(records);
         return false;
     }
     sorter->staged = 0;
     return true;
-}
-
-static bool refill(struct sorter *sorter, struct run *run, size_t each)
-{
-    uint64_t left = run->count - run->read;
-    size_t take = left < each ? (size_t)left : each;
-
-    run->at = 0;
-    run->held = take;
-    if (take == 0) {
-        return true;
-    }
-    uint64_t offset = (run->first + run->read) * sizeof(struct numbered_record);
-    run->read += take;
-    return read_at(sorter->fd, run->buffer, take * sizeof(struct numbered_record),
-                   offset);
-}
-
-/* Runs are in the order of adding, so that the lower number goes first among equals. */
-static bool goes_first(struct timed a, struct timed b)
-{
-    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.what < b.what;
-}
-
-/* What stands in the heap for a run: the start of its next record. */
-static struct timed head_of(const struct sorter *sorter, size_t index)
-{
-    const struct run *run = &sorter->merging[index];
-
-    return (struct timed){run->buffer[run->at].start_ns, index};
-}
-
-static void sift_down(struct sorter *sorter, size_t at)
-{
-    struct timed *heap = sorter->heap;
-
-    for (;;) {
-        size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
-            if (child < sorter->heap_count && goes_first(heap[child], heap[least])) {
-                least = child;
-            }
-        }
-        if (least == at) {
-            return;
-        }
-        struct timed swap = heap[at];
-        heap[at] = heap[least];
-        heap[least] = swap;
-        at = least;
-    }
 }
 
 /* Records that each of count parts of the file may buffer while they are merged. */
@@ -328,28 +225,6 @@ static size_t merge_each(const struct sorter *sorter, size_t count)
     size_t each = sorter->capacity / count;
 
     return each < MERGE_BUFFER_MIN ? MERGE_BUFFER_MIN : each;
-}
-
-/* Ready to merge runs first..first+count-1, each at its beginning. */
-static bool make_heap(struct sorter *sorter, struct run *runs, size_t first,
-                      size_t count)
-{
-    free(sorter->heap);
-    sorter->heap = malloc((count + 1) * sizeof(*sorter->heap));
-    if (sorter->heap == NULL) {
-        return no_memory();
-    }
-    sorter->merging = runs;
-    sorter->heap_count = 0;
-    for (size_t i = first; i < first + count; i++) {
-        if (runs[i].held > 0) {
-            sorter->heap[sorter->heap_count++] = head_of(sorter, i);
-        }
-    }
-    for (size_t i = sorter->heap_count; i-- > 0;) {
-        sift_down(sorter, i);
-    }
-    return true;
 }
 
 static bool merge_chunks(struct sorter *sorter)
@@ -362,7 +237,8 @@ static bool merge_chunks(struct sorter *sorter)
     }
     sorter->next = 0;
     return sorter->in_order ||
-           make_heap(sorter, sorter->chunks.items, 0, sorter->chunks.count);
+           merge_begin(&sorter->merge, sorter->fd, sorter->chunks.items, 0,
+                       sorter->chunks.count);
 }
 
 static bool merge_parts(struct sorter *sorter, size_t first, size_t count)
@@ -378,46 +254,11 @@ static bool merge_parts(struct sorter *sorter, size_t first, size_t count)
         struct run *part = &sorter->parts.items[first + i];
         part->buffer = sorter->merge_memory + i * each;
         part->read = 0;
-        if (!refill(sorter, part, each)) {
+        if (!run_refill(sorter->fd, part, each)) {
             return false;
         }
     }
-    return make_heap(sorter, sorter->parts.items, first, count);
-}
-
-/* What would be on top of the heap without its top. */
-static struct timed rival(const struct sorter *sorter)
-{
-    const struct timed *heap = sorter->heap;
-
-    if (sorter->heap_count < 2) {
-        return (struct timed){UINT64_MAX, UINT64_MAX};
-    }
-    return sorter->heap_count == 2 || goes_first(heap[1], heap[2]) ? heap[1] : heap[2];
-}
-
-/* each: what a run's buffer holds, when its records are in the file. */
-static ssize_t take_merged(struct sorter *sorter, size_t each,
-                           struct numbered_record *batch, size_t capacity)
-{
-    size_t taken = 0;
-
-    while (taken < capacity && sorter->heap_count > 0) {
-        size_t top = sorter->heap[0].what;
-        struct timed other = rival(sorter);
-        struct run *run = &sorter->merging[top];
-        do {
-            batch[taken++] = run->buffer[run->at++];
-        } while (taken < capacity && run->at < run->held &&
-                 goes_first(head_of(sorter, top), other));
-        if (run->at == run->held && !refill(sorter, run, each)) {
-            return -1;
-        }
-        sorter->heap[0] =
-            run->held > 0 ? head_of(sorter, top) : sorter->heap[--sorter->heap_count];
-        sift_down(sorter, 0);
-    }
-    return (ssize_t)taken;
+    return merge_begin(&sorter->merge, sorter->fd, sorter->parts.items, first, count);
 }
 
 /* One chunk after the other. */
@@ -442,7 +283,7 @@ static ssize_t take_chunks(struct sorter *sorter, struct numbered_record *batch,
                            size_t capacity)
 {
     return sorter->in_order ? (ssize_t)take_in_order(sorter, batch, capacity)
-                            : take_merged(sorter, 0, batch, capacity);
+                            : merge_next(&sorter->merge, 0, batch, capacity);
 }
 
 /* All chunks become a part of the file. */
@@ -468,7 +309,7 @@ static bool spill(struct sorter *sorter)
     sorter->file_records += part.count;
     sorter->spilled_bytes += part.count * sizeof(struct numbered_record);
     free_chunks(sorter);
-    return got == 0 && add_run(&sorter->parts, part);
+    return got == 0 && runs_add(&sorter->parts, part);
 }
 
 /* Room in the stage for one more. */
@@ -512,7 +353,7 @@ static bool merge_into(struct sorter *sorter, size_t first, size_t count, int fd
     if (!merge_parts(sorter, first, count)) {
         return false;
     }
-    while ((got = take_merged(sorter, each, chunk, CHUNK)) > 0) {
+    while ((got = merge_next(&sorter->merge, each, chunk, CHUNK)) > 0) {
         if (!write_all(fd, chunk, (size_t)got * sizeof(*chunk))) {
             return false;
         }
@@ -586,8 +427,8 @@ ssize_t sorter_next(struct sorter *sorter, struct numbered_record *batch,
     if (sorter->fd < 0) {
         return take_chunks(sorter, batch, capacity);
     }
-    return take_merged(sorter, merge_each(sorter, sorter->parts.count), batch,
-                       capacity);
+    return merge_next(&sorter->merge, merge_each(sorter, sorter->parts.count), batch,
+                      capacity);
 }
 
 uint64_t sorter_spilled_bytes(const struct sorter *sorter)

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "../base/errors.h"
-#include "../formats/formats.h"
-#include "../formats/rows.h"
+#include "../formats/reader.h"
 #include "../records/keyset.h"
 #include "../records/sort.h"
+#include "choose.h"
 #include "stream.h"
 
 enum { PROGRESS_RECORDS = 1 << 14, PENDING = KEYSET_NOTED };
@@ -162,17 +162,6 @@ static int take(struct reader *reader, const struct record *record, uint64_t sta
     return trace->pending_count < PENDING || sort_pending(trace) ? 0 : EXIT_RUNTIME;
 }
 
-static int unknown_name(const char *name)
-{
-    fprintf(stderr, "locus: no trace format '%s'; there are", name);
-    const char *known;
-    for (size_t i = 0; (known = trace_format_name(i, NULL)) != NULL; i++) {
-        fprintf(stderr, "%s %s", i == 0 ? "" : ",", known);
-    }
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
-}
-
 /* Adds the name to what was found, once. */
 static void note_format(struct trace_summary *summary, const char *name)
 {
@@ -190,62 +179,6 @@ static void note_format(struct trace_summary *summary, const char *name)
              used > 0 ? ", " : "", name);
 }
 
-static int choose_key(struct reader *reader)
-{
-    enum trace_key key = reader->options->key;
-
-    reader->key = key == KEY_AUTO ? reader->format->key : key;
-    if (reader->format->keys & 1u << reader->key) {
-        return 0;
-    }
-    fprintf(stderr, "locus: %s: %s has no %s to stand for the destination; it has",
-            input_name(reader->input), reader->format->name, reader_key_name(key));
-    for (unsigned k = KEY_DST; k <= KEY_OBJECT; k++) {
-        if (reader->format->keys & 1u << k) {
-            fprintf(stderr, " %s", reader_key_name(k));
-        }
-    }
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
-}
-
-/* *out stays NULL for an empty file, which is of every format. */
-static int choose_format(const struct trace *trace, struct input *input,
-                         const struct reader_format **out)
-{
-    struct slice head;
-
-    *out = NULL;
-    if (trace->options.format != NULL) {
-        *out = reader_find(trace->options.format);
-        return *out != NULL ? 0 : unknown_name(trace->options.format);
-    }
-    if (trace->options.columns != NULL) { /* once, not by every format that tries */
-        struct row_map map;
-        int status = row_map_option(&map, trace->options.columns);
-        if (status != 0) {
-            return status;
-        }
-    }
-    if (!input_head(input, &head)) {
-        return EXIT_RUNTIME;
-    }
-    if (head.length == 0) {
-        return 0;
-    }
-    *out = reader_detect(&trace->options, head, head.length < INPUT_HEAD);
-    if (*out != NULL) {
-        return 0;
-    }
-    char shown[64];
-    struct slice rest;
-    slice_show(slice_cut(head, '\n', &rest), shown, sizeof(shown));
-    fprintf(stderr,
-            "locus: %s: of no known format; it begins '%s'. --format names one\n",
-            input_name(input), shown);
-    return EXIT_USAGE;
-}
-
 static int read_file(struct trace *trace, const char *path)
 {
     struct reader_sink sink = {take, trace, &trace->summary};
@@ -257,7 +190,7 @@ static int read_file(struct trace *trace, const char *path)
     }
     reader.input = input;
     trace->stamped = false;
-    int status = choose_format(trace, input, &reader.format);
+    int status = choose_format(&trace->options, input, &reader.format);
     if (status == 0 && reader.format != NULL) {
         note_format(&trace->summary, reader.format->name);
         status = choose_key(&reader);

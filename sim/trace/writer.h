@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces out, for gen and convert: one table of formats, the opposite of readers/. A format
- * keeps what it has a place for; what it cannot hold (durations in a web log, clients in an
- * object trace) is left out.
+ * Traces out, for gen and convert: opens the file, brings records into the order that the
+ * format wants, and hands them to its hooks (../formats/format.h).
  */
 #ifndef LOCUS_SIM_WRITER_H
 #define LOCUS_SIM_WRITER_H
@@ -12,32 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../formats/formats.h"
 #include "../records/numbered.h"
 
 struct writer;
 
-struct writer_names { /* what a person calls the two ends; "" when there is none */
-    const char *dst, *src;
-};
-
-struct writer_format {
-    const char *name;
-    const char *about;
-    bool by_end; /* lines are written when a connection ends, so in that order */
-    bool binary; /* keys go in front of the records, as they are; no record() */
-    bool ahead;  /* begin() looks at all records first */
-    void (*begin)(struct writer *writer);
-    void (*record)(struct writer *writer, const struct record *record,
-                   const struct writer_names *names);
-};
-
-extern const struct writer_format
-    writer_formats[]; /* ends with an entry without a name */
-
-const struct writer_format *writer_find(const char *name);
-
 struct writer_options {
-    const struct writer_format *format;
+    const struct format *format; /* one that can be written */
     const char *path; /* NULL: stdout; borrowed until the close. Its ending (.gz, .bz2,
                               .xz, .zst) says whether it is compressed */
     bool timeless;    /* starts are made up */

@@ -13,18 +13,14 @@
 #include <strings.h>
 
 #include "names.h"
+#include "ranges.h"
 #include "text.h"
 
 enum { SCHEME_MAX = 31, LIST_MAX = 4096 };
 
-/* Always 128 bits: IPv4 as ::ffff:a.b.c.d, its prefix lengths plus 96. */
-struct range {
-    uint8_t base[16];
-    unsigned prefix;
-};
-
-struct ranges {
-    struct range *items;
+/* What a text with commas was read into. */
+struct list {
+    void *items;
     size_t count;
 };
 
@@ -40,163 +36,40 @@ struct seen {
 struct locus_eligibility {
     struct locus_eligibility_config config; /* its texts are not used */
     char *schemes;                          /* ",http,https,", NULL: any */
-    struct port_range *ports;
-    size_t port_count;
-    struct ranges allow, deny;
+    struct list ports;                      /* of struct port_range; NULL: any */
+    struct list allow, deny;                /* of struct range */
     struct seen *seen;
 };
 
-static const struct {
-    const char *text;
-    const char *reason;
-} not_public[] = {
-    {"0.0.0.0/8", "address is of this network"},
-    {"10.0.0.0/8", "address is private"},
-    {"100.64.0.0/10", "address is of a carrier's own range"},
-    {"127.0.0.0/8", "address is loopback"},
-    {"169.254.0.0/16", "address is link-local"},
-    {"172.16.0.0/12", "address is private"},
-    {"192.0.0.0/24", "address is reserved"},
-    {"192.0.2.0/24", "address is for documentation"},
-    {"192.88.99.0/24", "address is reserved"},
-    {"192.168.0.0/16", "address is private"},
-    {"198.18.0.0/15", "address is for benchmarks"},
-    {"198.51.100.0/24", "address is for documentation"},
-    {"203.0.113.0/24", "address is for documentation"},
-    {"224.0.0.0/4", "address is multicast"},
-    {"240.0.0.0/4", "address is reserved"},
-    {"::1/128", "address is loopback"},
-    {"::/96", "address is reserved"},
-    {"2001::/23", "address is reserved"},
-    {"2001:db8::/32", "address is for documentation"},
-    {"3fff::/20", "address is for documentation"},
-    {"fc00::/7", "address is private"},
-    {"fe80::/10", "address is link-local"},
-    {"fec0::/10", "address is private"},
-    {"ff00::/8", "address is multicast"},
-};
-
-static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
-
-static bool parse_address(const char *text, uint8_t out[16], bool *is_ipv4)
+static bool contains(const struct list *ranges, const uint8_t address[16])
 {
-    if (inet_pton(AF_INET, text, out + 12) == 1) {
-        memcpy(out, mapped, sizeof(mapped));
-        *is_ipv4 = true;
-        return true;
-    }
-    *is_ipv4 = false;
-    return inet_pton(AF_INET6, text, out) == 1;
-}
+    const struct range *range = ranges->items;
 
-/* "10.0.0.0/8", or an address alone. Bits behind the prefix must be zero: "10.1.2.3/8" is
- * more likely a slip than a wish. */
-static bool parse_range(const char *text, size_t length, struct range *out)
-{
-    char address[INET6_ADDRSTRLEN];
-    const char *slash = memchr(text, '/', length);
-    size_t bare = slash != NULL ? (size_t)(slash - text) : length;
-    bool is_ipv4;
-
-    if (bare >= sizeof(address)) {
-        return false;
-    }
-    memcpy(address, text, bare);
-    address[bare] = '\0';
-    if (!parse_address(address, out->base, &is_ipv4)) {
-        return false;
-    }
-    unsigned most = is_ipv4 ? 32 : 128;
-    out->prefix = most;
-    if (slash != NULL &&
-        !text_is_number(slash + 1, length - bare - 1, most, &out->prefix)) {
-        return false;
-    }
-    out->prefix += is_ipv4 ? 96 : 0;
-    for (unsigned bit = out->prefix; bit < 128; bit++) {
-        if ((out->base[bit / 8] >> (7 - bit % 8) & 1) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool contains(const struct range *range, const uint8_t address[16])
-{
-    unsigned bytes = range->prefix / 8;
-    unsigned bits = range->prefix % 8;
-
-    if (memcmp(range->base, address, bytes) != 0) {
-        return false;
-    }
-    return bits == 0 || ((range->base[bytes] ^ address[bytes]) >> (8 - bits)) == 0;
-}
-
-static bool any_contains(const struct ranges *ranges, const uint8_t address[16])
-{
     for (size_t i = 0; i < ranges->count; i++) {
-        if (contains(&ranges->items[i], address)) {
+        if (locus_range_contains(&range[i], address)) {
             return true;
         }
     }
     return false;
 }
 
-/* NULL: the address is a public one. */
-static const char *why_not_public(const uint8_t address[16])
-{
-    for (size_t i = 0; i < sizeof(not_public) / sizeof(not_public[0]); i++) {
-        struct range range;
-        if (parse_range(not_public[i].text, strlen(not_public[i].text), &range) &&
-            contains(&range, address)) {
-            return not_public[i].reason;
-        }
-    }
-    /* Of IPv6, 2000::/3 is all that has been given out to anybody. */
-    bool given = (address[0] & 0xe0) == 0x20 ||
-                 memcmp(address, mapped, sizeof(mapped)) == 0 ||
-                 memcmp(address, nat64, sizeof(nat64)) == 0;
-    return given ? NULL : "address is reserved";
-}
-
-/* The IPv4 address that an IPv6 one carries to a translator or tunnel: 64:ff9b::/96 and
- * 2002::/16. The mapped ones, ::ffff:0:0/96, are IPv4 here anyway. */
-static bool embedded(const uint8_t address[16], uint8_t out[16])
-{
-    const uint8_t *ipv4 = NULL;
-
-    if (memcmp(address, nat64, sizeof(nat64)) == 0) {
-        ipv4 = address + 12;
-    } else if (address[0] == 0x20 && address[1] == 0x02) {
-        ipv4 = address + 2;
-    }
-    if (ipv4 == NULL) {
-        return false;
-    }
-    memcpy(out, mapped, sizeof(mapped));
-    memcpy(out + 12, ipv4, 4);
-    return true;
-}
-
 static const char *judge_address(const struct locus_eligibility *rules,
                                  const uint8_t address[16])
 {
     uint8_t inner[16];
-    bool carries = embedded(address, inner);
+    bool carries = locus_address_carries(address, inner);
 
-    if (any_contains(&rules->deny, address) ||
-        (carries && any_contains(&rules->deny, inner))) {
+    if (contains(&rules->deny, address) || (carries && contains(&rules->deny, inner))) {
         return "address is in a denied range";
     }
-    if (any_contains(&rules->allow, address)) {
+    if (contains(&rules->allow, address)) {
         return NULL;
     }
     if (rules->config.only_allowed) {
         return "address is in no allowed range";
     }
-    const char *reason = why_not_public(address);
-    return reason == NULL && carries ? why_not_public(inner) : reason;
+    const char *reason = locus_address_not_public(address);
+    return reason == NULL && carries ? locus_address_not_public(inner) : reason;
 }
 
 /* A name that ends in a number, 1 or 0x1f, is resolved as an address, or not at all. */
@@ -247,7 +120,6 @@ static const char *judge_host(const struct locus_eligibility *rules, const char 
     char bare[INET6_ADDRSTRLEN];
     uint8_t address[16];
     size_t length = strlen(host);
-    bool is_ipv4;
 
     if (length >= 2 && host[0] == '[' && host[length - 1] == ']') {
         host++;
@@ -256,13 +128,9 @@ static const char *judge_host(const struct locus_eligibility *rules, const char 
     if (length < sizeof(bare)) {
         memcpy(bare, host, length);
         bare[length] = '\0';
-        if (parse_address(bare, address, &is_ipv4)) {
-            char text[INET6_ADDRSTRLEN];
+        if (locus_address_read(bare, address)) {
             /* A mapped address is the IPv4 one, and a duplicate of it. */
-            is_ipv4 = is_ipv4 || memcmp(address, mapped, sizeof(mapped)) == 0;
-            inet_ntop(is_ipv4 ? AF_INET : AF_INET6, is_ipv4 ? address + 12 : address,
-                      text, sizeof(text));
-            snprintf(out, size, is_ipv4 ? "%s" : "[%s]", text);
+            locus_address_write(address, out, size);
             return judge_address(rules, address);
         }
     }
@@ -276,7 +144,7 @@ static const char *judge_host(const struct locus_eligibility *rules, const char 
         return "host is a name, which is not resolved";
     }
     for (size_t i = 0; i <= length; i++) {
-        out[i] = host[i] >= 'A' && host[i] <= 'Z' ? (char)(host[i] + 32) : host[i];
+        out[i] = text_lower(host[i]);
     }
     return NULL;
 }
@@ -292,8 +160,7 @@ static const char *judge_scheme(const struct locus_eligibility *rules,
     }
     out[0] = ',';
     for (size_t i = 0; i < length; i++) {
-        char c =
-            scheme[i] >= 'A' && scheme[i] <= 'Z' ? (char)(scheme[i] + 32) : scheme[i];
+        char c = text_lower(scheme[i]);
         if (strchr("abcdefghijklmnopqrstuvwxyz0123456789+-.", c) == NULL) {
             return "scheme is malformed";
         }
@@ -317,12 +184,13 @@ static const char *judge_port(const struct locus_eligibility *rules, uint32_t po
     if (port == 0) {
         return "no port is given";
     }
-    for (size_t i = 0; i < rules->port_count; i++) {
-        if (port >= rules->ports[i].first && port <= rules->ports[i].last) {
+    const struct port_range *ports = rules->ports.items;
+    for (size_t i = 0; i < rules->ports.count; i++) {
+        if (port >= ports[i].first && port <= ports[i].last) {
             return NULL;
         }
     }
-    return rules->ports != NULL ? "port is not wanted" : NULL;
+    return ports != NULL ? "port is not wanted" : NULL;
 }
 
 static int remember(struct locus_eligibility *rules, const char *member)
@@ -453,32 +321,9 @@ static int malformed(char *error, size_t size, const char *what, const char *ite
     return LOCUS_EINVAL;
 }
 
-static int parse_ranges(const char *list, struct ranges *out, char *error, size_t size)
+static bool read_port_range(const char *text, size_t length, void *item)
 {
-    if (list == NULL) {
-        return LOCUS_OK;
-    }
-    out->items = calloc(items_of(list), sizeof(*out->items));
-    if (out->items == NULL) {
-        return LOCUS_ENOMEM;
-    }
-    for (;;) {
-        size_t length = strcspn(list, ",");
-        if (!parse_range(list, length, &out->items[out->count++])) {
-            return malformed(error, size,
-                             "expected a range such as 10.0.0.0/8 or 2001:db8::/32, "
-                             "zero behind its prefix",
-                             list, length);
-        }
-        if (list[length] == '\0') {
-            return LOCUS_OK;
-        }
-        list += length + 1;
-    }
-}
-
-static bool parse_port_range(const char *text, size_t length, struct port_range *out)
-{
+    struct port_range *out = item;
     const char *dash = memchr(text, '-', length);
     size_t first = dash != NULL ? (size_t)(dash - text) : length;
     unsigned low, high;
@@ -495,26 +340,44 @@ static bool parse_port_range(const char *text, size_t length, struct port_range 
     return low <= high;
 }
 
-static int parse_ports(const char *list, struct locus_eligibility *rules, char *error,
-                       size_t size)
+/* How the items of a list are read. */
+struct kind {
+    size_t size;
+    bool (*read)(const char *text, size_t length, void *item);
+    const char *expected;
+};
+
+static bool read_range(const char *text, size_t length, void *item)
 {
-    if (list == NULL) {
+    return locus_range_read(text, length, item);
+}
+
+static const struct kind port_ranges = {sizeof(struct port_range), read_port_range,
+                                        "expected ports such as 80 or 8000-8999"};
+static const struct kind ranges = {sizeof(struct range), read_range,
+                                   "expected a range such as 10.0.0.0/8 or "
+                                   "2001:db8::/32, zero behind its prefix"};
+
+static int parse_list(const char *text, const struct kind *kind, struct list *out,
+                      char *error, size_t size)
+{
+    if (text == NULL) {
         return LOCUS_OK;
     }
-    rules->ports = calloc(items_of(list), sizeof(*rules->ports));
-    if (rules->ports == NULL) {
+    out->items = calloc(items_of(text), kind->size);
+    if (out->items == NULL) {
         return LOCUS_ENOMEM;
     }
     for (;;) {
-        size_t length = strcspn(list, ",");
-        if (!parse_port_range(list, length, &rules->ports[rules->port_count++])) {
-            return malformed(error, size, "expected ports such as 80 or 8000-8999",
-                             list, length);
+        size_t length = strcspn(text, ",");
+        char *item = (char *)out->items + out->count++ * kind->size;
+        if (!kind->read(text, length, item)) {
+            return malformed(error, size, kind->expected, text, length);
         }
-        if (list[length] == '\0') {
+        if (text[length] == '\0') {
             return LOCUS_OK;
         }
-        list += length + 1;
+        text += length + 1;
     }
 }
 
@@ -537,8 +400,7 @@ static int parse_schemes(const char *list, struct locus_eligibility *rules, char
     }
     rules->schemes[0] = ',';
     for (size_t i = 0; i < length; i++) {
-        rules->schemes[i + 1] =
-            list[i] >= 'A' && list[i] <= 'Z' ? (char)(list[i] + 32) : list[i];
+        rules->schemes[i + 1] = text_lower(list[i]);
     }
     rules->schemes[length + 1] = ',';
     return LOCUS_OK;
@@ -559,13 +421,14 @@ int locus_eligibility_create(const struct locus_eligibility_config *config,
     config = &rules->config;
     int status = parse_schemes(config->schemes, rules, error, error_size);
     if (status == LOCUS_OK) {
-        status = parse_ports(config->ports, rules, error, error_size);
+        status =
+            parse_list(config->ports, &port_ranges, &rules->ports, error, error_size);
     }
     if (status == LOCUS_OK) {
-        status = parse_ranges(config->allow, &rules->allow, error, error_size);
+        status = parse_list(config->allow, &ranges, &rules->allow, error, error_size);
     }
     if (status == LOCUS_OK) {
-        status = parse_ranges(config->deny, &rules->deny, error, error_size);
+        status = parse_list(config->deny, &ranges, &rules->deny, error, error_size);
     }
     if (status != LOCUS_OK) {
         locus_eligibility_destroy(rules);
@@ -586,7 +449,7 @@ void locus_eligibility_destroy(struct locus_eligibility *rules)
         free(seen);
     }
     free(rules->schemes);
-    free(rules->ports);
+    free(rules->ports.items);
     free(rules->allow.items);
     free(rules->deny.items);
     free(rules);

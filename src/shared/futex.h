@@ -17,8 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define FUTEX_NO_DEADLINE UINT64_MAX
 
@@ -29,10 +30,7 @@
 static inline bool futex_wait(_Atomic uint32_t *word, uint32_t expected,
                               uint64_t deadline_ns)
 {
-    struct timespec until = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000u),
-        .tv_nsec = (long)(deadline_ns % 1000000000u),
-    };
+    const struct timespec until = clock_timespec(deadline_ns);
     long status = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
                           deadline_ns == FUTEX_NO_DEADLINE ? NULL : &until, NULL,
                           FUTEX_BITSET_MATCH_ANY);

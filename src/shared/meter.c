@@ -74,7 +74,7 @@ void locus_meter_figures(const struct meter *m, uint64_t now_ns,
 /* ---- Prometheus ------------------------------------------------------------------ */
 
 struct text {
-    locus_write_fn *write;
+    locus_text_fn *write;
     void *ctx;
     const char *name;
     bool stopped;
@@ -194,7 +194,7 @@ static void put_calls(struct text *t, const struct locus_coalescer_figures *f)
 }
 
 int locus_meter_write(const struct meter *m, uint64_t now_ns, const char *name,
-                      locus_write_fn *write, void *ctx)
+                      locus_text_fn *write, void *ctx)
 {
     struct text t = {.write = write, .ctx = ctx, .name = name};
     struct locus_coalescer_figures f;

@@ -47,6 +47,6 @@ void locus_meter_gauge(_Atomic uint32_t *gauge, uint32_t delta, _Atomic uint32_t
 void locus_meter_figures(const struct meter *m, uint64_t now_ns,
                          struct locus_coalescer_figures *out);
 int locus_meter_write(const struct meter *m, uint64_t now_ns, const char *name,
-                      locus_write_fn *write, void *ctx);
+                      locus_text_fn *write, void *ctx);
 
 #endif

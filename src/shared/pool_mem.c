@@ -1,217 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools in memory, under one lock. The live members are a binary heap by (count, name), so
- * that a pick costs O(log n) and no search; every member, live or not, is found by name in
- * a hash table. Leases are found by id in another, and end in the order of a second heap.
+ * Pools in memory, under one lock: each operation is a decision about members
+ * (pool_mem_members.c) and leases (pool_mem_leases.c).
  *
  * It must decide as the scripts of pool_scripts.h do; the tests run on both.
  */
-#include "pool_ops.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "names.h"
-
-#define NOT_LIVE SIZE_MAX
-
-struct member {
-    UT_hash_handle hh;
-    uint64_t count;
-    size_t at; /* in the heap, or NOT_LIVE */
-    enum locus_pool_state state;
-    uint32_t streak;
-    uint32_t held;  /* leases */
-    uint32_t limit; /* its own; 0: the pool's */
-    uint64_t turn;  /* of its last lease */
-    bool gone;      /* dropped, and only remembered for the sake of its leases */
-    char name[];
-};
-
-struct lease {
-    UT_hash_handle hh;
-    struct member *member; /* dropped or not: see forget() */
-    uint64_t deadline_ms;
-    size_t at; /* in the heap */
-    char id[LOCUS_LEASE_ID_SIZE];
-};
+#include "clock.h"
+#include "pool_mem_leases.h"
 
 struct mem_pool {
     struct locus_pool_config config;
     pthread_mutex_t lock;
-    struct member *members; /* by name, dropped ones that are held too */
-    struct member **live; /* heap; room for all members, so that entering cannot fail */
-    size_t live_count, live_room;
-    struct lease *leases; /* by id */
-    struct lease **ends;  /* heap by deadline */
-    size_t lease_count, lease_room;
-    uint64_t turns;
+    struct members members;
+    struct leases leases;
 };
-
-/* ---- the heap of live members ---------------------------------------------------- */
-
-static bool before(const struct member *a, const struct member *b)
-{
-    return locus_pool_compare(a->count, a->name, b->count, b->name) < 0;
-}
-
-static void place(struct mem_pool *pool, struct member *member, size_t at)
-{
-    pool->live[at] = member;
-    member->at = at;
-}
-
-static void sift_up(struct mem_pool *pool, struct member *member, size_t at)
-{
-    while (at > 0 && before(member, pool->live[(at - 1) / 2])) {
-        place(pool, pool->live[(at - 1) / 2], at);
-        at = (at - 1) / 2;
-    }
-    place(pool, member, at);
-}
-
-static void sift_down(struct mem_pool *pool, struct member *member, size_t at)
-{
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < pool->live_count &&
-            before(pool->live[child + 1], pool->live[child])) {
-            child++;
-        }
-        if (child >= pool->live_count || !before(pool->live[child], member)) {
-            break;
-        }
-        place(pool, pool->live[child], at);
-        at = child;
-    }
-    place(pool, member, at);
-}
-
-static uint64_t lowest(const struct mem_pool *pool)
-{
-    return pool->live_count > 0 ? pool->live[0]->count : 0;
-}
-
-static void enter(struct mem_pool *pool, struct member *member, uint64_t count)
-{
-    member->count = count;
-    member->state = LOCUS_POOL_LIVE;
-    member->streak = 0;
-    member->turn = 0;
-    sift_up(pool, member, pool->live_count++);
-}
-
-static void revive(struct mem_pool *pool, struct member *member, bool exact)
-{
-    uint64_t floor = exact ? 0 : lowest(pool);
-
-    enter(pool, member, member->count > floor ? member->count : floor);
-}
-
-static void leave(struct mem_pool *pool, struct member *member,
-                  enum locus_pool_state state)
-{
-    if (member->at != NOT_LIVE) {
-        struct member *last = pool->live[--pool->live_count];
-        size_t hole = member->at;
-        if (last != member) {
-            sift_up(pool, last, hole);
-            sift_down(pool, last, last->at);
-        }
-        member->at = NOT_LIVE;
-    }
-    member->state = state;
-    member->streak = 0;
-}
-
-/* ---- members --------------------------------------------------------------------- */
-
-static struct member *lookup(struct mem_pool *pool, const char *name)
-{
-    struct member *member;
-
-    HASH_FIND(hh, pool->members, name, strlen(name), member);
-    return member;
-}
-
-static struct member *find(struct mem_pool *pool, const char *name)
-{
-    struct member *member = lookup(pool, name);
-
-    return member != NULL && !member->gone ? member : NULL;
-}
-
-static int make_room(struct mem_pool *pool)
-{
-    size_t needed = HASH_COUNT(pool->members) + 1u;
-
-    if (needed <= pool->live_room) {
-        return LOCUS_OK;
-    }
-    size_t room = pool->live_room < 8 ? 16 : pool->live_room * 2;
-    struct member **grown = realloc(pool->live, room * sizeof(*grown));
-    if (grown == NULL) {
-        return LOCUS_ENOMEM;
-    }
-    pool->live = grown;
-    pool->live_room = room;
-    return LOCUS_OK;
-}
-
-static int create(struct mem_pool *pool, const char *name, uint64_t count)
-{
-    struct member *member = lookup(pool, name);
-    size_t length = strlen(name);
-
-    if (member != NULL) {
-        member->gone = false;
-        enter(pool, member, count);
-        return LOCUS_OK;
-    }
-    if (HASH_COUNT(pool->members) >= LOCUS_POOL_MEMBERS_MAX) {
-        return LOCUS_EFULL;
-    }
-    if (make_room(pool) != LOCUS_OK) {
-        return LOCUS_ENOMEM;
-    }
-    member = calloc(1, sizeof(*member) + length + 1);
-    if (member == NULL) {
-        return LOCUS_ENOMEM;
-    }
-    memcpy(member->name, name, length + 1);
-    HASH_ADD_KEYPTR(hh, pool->members, member->name, length, member);
-    if (member->hh.tbl == NULL) { /* uthash had no memory */
-        free(member);
-        return LOCUS_ENOMEM;
-    }
-    enter(pool, member, count);
-    return LOCUS_OK;
-}
-
-static void erase(struct mem_pool *pool, struct member *member)
-{
-    HASH_DELETE(hh, pool->members, member); /* NOLINT(clang-analyzer-*): uthash */
-    free(member);
-}
-
-/* Drops a member. Its leases go on, and count again should it be added again. */
-static void forget(struct mem_pool *pool, struct member *member)
-{
-    leave(pool, member, LOCUS_POOL_REMOVED);
-    member->limit = 0;
-    member->gone = true;
-    if (member->held == 0) {
-        erase(pool, member);
-    }
-}
 
 static uint64_t start_count(const struct mem_pool *pool, enum locus_pool_start start,
                             uint64_t value)
 {
-    uint64_t base = lowest(pool);
-    uint64_t n = pool->live_count;
+    uint64_t base = members_lowest(&pool->members);
+    uint64_t n = pool->members.live.count;
     uint64_t whole = 0, rest = 0;
 
     switch (start) {
@@ -219,8 +31,8 @@ static uint64_t start_count(const struct mem_pool *pool, enum locus_pool_start s
         return base;
     case LOCUS_POOL_START_MEAN:
         for (size_t i = 0; i < n; i++) { /* the sum itself might not fit: 10^5 * 2^53 */
-            whole += (pool->live[i]->count - base) / n;
-            rest += (pool->live[i]->count - base) % n;
+            whole += (members_live(&pool->members, i)->count - base) / n;
+            rest += (members_live(&pool->members, i)->count - base) % n;
         }
         return n > 0 ? base + whole + rest / n : 0;
     case LOCUS_POOL_START_AT:
@@ -234,15 +46,15 @@ static uint64_t start_count(const struct mem_pool *pool, enum locus_pool_start s
 static int add_one(struct mem_pool *pool, const char *name, uint64_t count,
                    size_t *added)
 {
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
 
     if (member == NULL) {
-        int status = create(pool, name, count);
+        int status = locus_members_add(&pool->members, name, count);
         *added += status == LOCUS_OK;
         return status;
     }
     if (member->state == LOCUS_POOL_REMOVED) {
-        revive(pool, member, false);
+        locus_members_revive(&pool->members, member, false);
         *added += 1;
     }
     return LOCUS_OK;
@@ -271,11 +83,11 @@ static int mem_remove(void *self, const char *name, bool drop)
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
     if (member != NULL && drop) {
-        forget(pool, member);
+        locus_members_drop(&pool->members, member);
     } else if (member != NULL) {
-        leave(pool, member, LOCUS_POOL_REMOVED);
+        locus_members_leave(&pool->members, member, LOCUS_POOL_REMOVED);
     }
     pthread_mutex_unlock(&pool->lock);
     return member != NULL ? LOCUS_OK : LOCUS_ENOENT;
@@ -286,9 +98,9 @@ static int mem_restore(void *self, const char *name, bool exact)
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
     if (member != NULL && member->state != LOCUS_POOL_LIVE) {
-        revive(pool, member, exact);
+        locus_members_revive(&pool->members, member, exact);
     }
     pthread_mutex_unlock(&pool->lock);
     return member != NULL ? LOCUS_OK : LOCUS_ENOENT;
@@ -303,11 +115,11 @@ static void unexpected(struct mem_pool *pool, struct member *member)
     member->streak += member->streak < UINT32_MAX;
     if (member->state == LOCUS_POOL_UNHEALTHY) {
         if (member->streak >= config->restore_after) {
-            revive(pool, member, false);
+            locus_members_revive(&pool->members, member, false);
         }
     } else if (member->streak >= config->fail_after &&
-               pool->live_count > config->min_live) {
-        leave(pool, member, LOCUS_POOL_UNHEALTHY);
+               pool->members.live.count > config->min_live) {
+        locus_members_leave(&pool->members, member, LOCUS_POOL_UNHEALTHY);
     }
 }
 
@@ -318,7 +130,7 @@ static int mem_report(void *self, const char *name, bool success,
     int status = LOCUS_ENOENT;
 
     pthread_mutex_lock(&pool->lock);
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
     if (member != NULL) {
         if (member->state != LOCUS_POOL_REMOVED) {
             if (success == (member->state == LOCUS_POOL_LIVE)) {
@@ -349,9 +161,10 @@ static int mem_list(void *self, struct locus_pool_list *out)
     int status = LOCUS_ENOMEM;
 
     pthread_mutex_lock(&pool->lock);
-    out->members = calloc(HASH_COUNT(pool->members) + 1u, sizeof(*out->members));
+    out->members =
+        calloc(HASH_COUNT(pool->members.by_name) + 1u, sizeof(*out->members));
     if (out->members != NULL) {
-        for (struct member *m = pool->members; m != NULL; m = m->hh.next) {
+        for (struct member *m = pool->members.by_name; m != NULL; m = m->hh.next) {
             if (!m->gone) {
                 describe(m, &out->members[out->count++]);
             }
@@ -367,7 +180,7 @@ static int mem_get(void *self, const char *name, struct locus_pool_member *out)
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
     if (member != NULL) {
         describe(member, out);
     }
@@ -375,22 +188,12 @@ static int mem_get(void *self, const char *name, struct locus_pool_member *out)
     return member != NULL ? LOCUS_OK : LOCUS_ENOENT;
 }
 
-/* The lock is held. Everybody loses as much, so the heap stays one. */
-static void rebase(struct mem_pool *pool)
-{
-    uint64_t by = lowest(pool);
-
-    for (struct member *m = pool->members; m != NULL; m = m->hh.next) {
-        m->count = m->count > by ? m->count - by : 0;
-    }
-}
-
 static int mem_rebase(void *self)
 {
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    rebase(pool);
+    locus_members_rebase(&pool->members);
     pthread_mutex_unlock(&pool->lock);
     return LOCUS_OK;
 }
@@ -400,18 +203,17 @@ static int mem_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SIZE
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    if (pool->live_count == 0) {
+    if (pool->members.live.count == 0) {
         pthread_mutex_unlock(&pool->lock);
         return LOCUS_ENOSERVER;
     }
     for (size_t i = 0; i < n; i++) {
-        struct member *least = pool->live[0];
+        const struct member *least = members_live(&pool->members, 0);
         memcpy(members[i], least->name, least->hh.keylen + 1u);
-        least->count++;
-        sift_down(pool, least, 0);
+        locus_members_picked(&pool->members);
     }
-    if (lowest(pool) >= LOCUS_POOL_START_LIMIT) {
-        rebase(pool);
+    if (members_lowest(&pool->members) >= LOCUS_POOL_START_LIMIT) {
+        locus_members_rebase(&pool->members);
     }
     pthread_mutex_unlock(&pool->lock);
     return LOCUS_OK;
@@ -421,67 +223,10 @@ static int mem_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SIZE
 
 static uint64_t now_ms(const struct mem_pool *pool)
 {
-    struct timespec now;
-
-    if (pool->config.now_ns != NULL) {
-        return pool->config.now_ns(pool->config.now_arg) / 1000000;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void place_end(struct mem_pool *pool, struct lease *lease, size_t at)
-{
-    pool->ends[at] = lease;
-    lease->at = at;
-}
-
-static void sift_end(struct mem_pool *pool, struct lease *lease, size_t at)
-{
-    struct lease **ends = pool->ends;
-
-    while (at > 0 && lease->deadline_ms < ends[(at - 1) / 2]->deadline_ms) {
-        place_end(pool, ends[(at - 1) / 2], at);
-        at = (at - 1) / 2;
-    }
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < pool->lease_count &&
-            ends[child + 1]->deadline_ms < ends[child]->deadline_ms) {
-            child++;
-        }
-        if (child >= pool->lease_count ||
-            ends[child]->deadline_ms >= lease->deadline_ms) {
-            break;
-        }
-        place_end(pool, ends[child], at);
-        at = child;
-    }
-    place_end(pool, lease, at);
-}
-
-static void let_go(struct mem_pool *pool, struct lease *lease)
-{
-    struct lease *last = pool->ends[--pool->lease_count];
-    struct member *member = lease->member;
-
-    if (last != lease) {
-        sift_end(pool, last, lease->at);
-    }
-    HASH_DELETE(hh, pool->leases, lease); /* NOLINT(clang-analyzer-*): uthash */
-    free(lease);
-    if (--member->held == 0 && member->gone) {
-        erase(pool, member);
-    }
-}
-
-static void reap(struct mem_pool *pool, uint64_t now)
-{
-    for (int i = 0; i < POOL_REAP_MAX && pool->lease_count > 0 &&
-                    pool->ends[0]->deadline_ms <= now;
-         i++) {
-        let_go(pool, pool->ends[0]);
-    }
+    uint64_t now_ns = pool->config.now_ns != NULL
+                          ? pool->config.now_ns(pool->config.now_arg)
+                          : clock_now_ns();
+    return now_ns / NS_PER_MS;
 }
 
 static uint32_t limit_of(const struct mem_pool *pool, const struct member *member)
@@ -497,56 +242,18 @@ static struct member *least_held(const struct mem_pool *pool)
 {
     struct member *best = NULL;
 
-    for (size_t i = 0; i < pool->live_count; i++) {
-        struct member *m = pool->live[i];
+    for (size_t i = 0; i < pool->members.live.count; i++) {
+        struct member *m = members_live(&pool->members, i);
         if (m->held >= limit_of(pool, m)) {
             continue;
         }
         if (best == NULL || m->held < best->held ||
             (m->held == best->held &&
-             locus_pool_compare(m->turn, m->name, best->turn, best->name) < 0)) {
+             pool_compare(m->turn, m->name, best->turn, best->name) < 0)) {
             best = m;
         }
     }
     return best;
-}
-
-static int lease_room(struct mem_pool *pool)
-{
-    if (pool->lease_count < pool->lease_room) {
-        return LOCUS_OK;
-    }
-    size_t room = pool->lease_room < 8 ? 16 : pool->lease_room * 2;
-    struct lease **grown = realloc(pool->ends, room * sizeof(*grown));
-    if (grown == NULL) {
-        return LOCUS_ENOMEM;
-    }
-    pool->ends = grown;
-    pool->lease_room = room;
-    return LOCUS_OK;
-}
-
-static int hold(struct mem_pool *pool, struct member *member, uint64_t deadline_ms,
-                const char *id)
-{
-    struct lease *lease = calloc(1, sizeof(*lease));
-
-    if (lease == NULL || lease_room(pool) != LOCUS_OK) {
-        free(lease);
-        return LOCUS_ENOMEM;
-    }
-    memcpy(lease->id, id, LOCUS_LEASE_ID_SIZE);
-    HASH_ADD(hh, pool->leases, id, LOCUS_LEASE_ID_SIZE - 1, lease);
-    if (lease->hh.tbl == NULL) {
-        free(lease);
-        return LOCUS_ENOMEM;
-    }
-    lease->member = member;
-    lease->deadline_ms = deadline_ms;
-    member->held++;
-    member->turn = ++pool->turns;
-    sift_end(pool, lease, pool->lease_count++);
-    return LOCUS_OK;
 }
 
 static int mem_acquire(void *self, uint64_t ttl_ms, struct locus_lease *out)
@@ -556,11 +263,11 @@ static int mem_acquire(void *self, uint64_t ttl_ms, struct locus_lease *out)
 
     pthread_mutex_lock(&pool->lock);
     uint64_t now = now_ms(pool);
-    reap(pool, now);
+    locus_leases_reap(&pool->leases, &pool->members, now);
     struct member *member = least_held(pool);
     if (member != NULL) {
-        status = hold(pool, member, now + ttl_ms, out->id);
-    } else if (pool->live_count > 0) {
+        status = locus_leases_add(&pool->leases, member, now + ttl_ms, out->id);
+    } else if (pool->members.live.count > 0) {
         status = LOCUS_EFULL;
     }
     if (status == LOCUS_OK) {
@@ -571,14 +278,6 @@ static int mem_acquire(void *self, uint64_t ttl_ms, struct locus_lease *out)
     return status;
 }
 
-static struct lease *find_lease(struct mem_pool *pool, const char *id)
-{
-    struct lease *lease;
-
-    HASH_FIND(hh, pool->leases, id, LOCUS_LEASE_ID_SIZE - 1, lease);
-    return lease;
-}
-
 static int mem_renew(void *self, const char *id, uint64_t ttl_ms)
 {
     struct mem_pool *pool = self;
@@ -586,13 +285,12 @@ static int mem_renew(void *self, const char *id, uint64_t ttl_ms)
 
     pthread_mutex_lock(&pool->lock);
     uint64_t now = now_ms(pool);
-    struct lease *lease = find_lease(pool, id);
+    struct lease *lease = locus_leases_find(&pool->leases, id);
     if (lease != NULL && lease->deadline_ms > now) {
-        lease->deadline_ms = now + ttl_ms;
-        sift_end(pool, lease, lease->at);
+        locus_leases_renew(&pool->leases, lease, now + ttl_ms);
         status = LOCUS_OK;
     }
-    reap(pool, now);
+    locus_leases_reap(&pool->leases, &pool->members, now);
     pthread_mutex_unlock(&pool->lock);
     return status;
 }
@@ -603,12 +301,12 @@ static int mem_release(void *self, const char *id, bool *was_held)
 
     pthread_mutex_lock(&pool->lock);
     uint64_t now = now_ms(pool);
-    struct lease *lease = find_lease(pool, id);
+    struct lease *lease = locus_leases_find(&pool->leases, id);
     *was_held = lease != NULL && lease->deadline_ms > now;
     if (lease != NULL) {
-        let_go(pool, lease);
+        locus_leases_end(&pool->leases, &pool->members, lease);
     }
-    reap(pool, now);
+    locus_leases_reap(&pool->leases, &pool->members, now);
     pthread_mutex_unlock(&pool->lock);
     return LOCUS_OK;
 }
@@ -618,7 +316,7 @@ static int mem_set_limit(void *self, const char *name, uint32_t limit)
     struct mem_pool *pool = self;
 
     pthread_mutex_lock(&pool->lock);
-    struct member *member = find(pool, name);
+    struct member *member = locus_members_find(&pool->members, name);
     if (member != NULL) {
         member->limit = limit;
     }
@@ -631,12 +329,11 @@ static int mem_set_limit(void *self, const char *name, uint32_t limit)
 /* The lock is held, or nobody else is there. */
 static void empty(struct mem_pool *pool)
 {
-    while (pool->lease_count > 0) {
-        let_go(pool, pool->ends[pool->lease_count - 1]);
-    }
     struct member *member, *next;
-    HASH_ITER(hh, pool->members, member, next) {
-        forget(pool, member);
+
+    locus_leases_end_all(&pool->leases, &pool->members);
+    HASH_ITER(hh, pool->members.by_name, member, next) {
+        locus_members_drop(&pool->members, member);
     }
 }
 
@@ -674,8 +371,8 @@ static void mem_close(void *self)
     struct mem_pool *pool = self;
 
     empty(pool);
-    free(pool->live);
-    free(pool->ends);
+    free(pool->members.live.items);
+    free(pool->leases.ends.items);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }

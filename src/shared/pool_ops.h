@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kind of pool provides: one table, one file each (pool_mem.c, pool_redis.c). pool.c
- * has checked all arguments: names are well-formed, pointers not NULL, numbers in range.
+ * What a kind of pool provides: one table, one file each (pool_mem.c, pool_redis.c). The
+ * callers have checked all arguments: names are well-formed, pointers not NULL, numbers in range.
  */
 #ifndef LOCUS_SHARED_POOL_OPS_H
 #define LOCUS_SHARED_POOL_OPS_H
 
 #include <locus/pool.h>
+
+#include <string.h>
 
 enum {
     POOL_ADD_CHUNK = 256,    /* members of one script */
@@ -28,7 +30,7 @@ struct pool_ops {
     int (*restore)(void *self, const char *member, bool exact);
     int (*report)(void *self, const char *member, bool success,
                   enum locus_pool_state *state);
-    /* In any order; pool.c sorts. */
+    /* In any order. */
     int (*list)(void *self, struct locus_pool_list *out);
     int (*get)(void *self, const char *member, struct locus_pool_member *out);
     int (*rebase)(void *self);
@@ -47,7 +49,13 @@ extern const struct pool_ops locus_pool_mem_ops;
 extern const struct pool_ops locus_pool_redis_ops;
 
 /* The order of picks: by count, then as Redis orders bytes. */
-int locus_pool_compare(uint64_t count_a, const char *a, uint64_t count_b,
-                       const char *b);
+static inline int pool_compare(uint64_t count_a, const char *a, uint64_t count_b,
+                               const char *b)
+{
+    if (count_a != count_b) {
+        return count_a < count_b ? -1 : 1;
+    }
+    return strcmp(a, b);
+}
 
 #endif

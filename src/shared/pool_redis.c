@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools in Redis: each operation is one script (pool_scripts.h tells the keys), each reply
- * is checked before it is believed, since anybody may write to the same keys.
+ * Pools in Redis: each operation is one script. pool_scripts.h tells the keys, and
+ * pool_replies.c reads what the scripts answer.
  */
 #include "pool_ops.h"
 
@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "pool_replies.h"
 #include "pool_scripts.h"
 #include "redis.h"
 
 enum { KEYS = 8, KEY_SIZE = LOCUS_POOL_NAME_MAX + 32, ARGS_MAX = POOL_ADD_CHUNK + 3 };
 
 #define REBASE_AT (UINT64_C(1) << 52)
-#define NS_PER_MS UINT64_C(1000000)
 
 struct redis_pool {
     struct locus_redis *redis;
@@ -101,7 +102,7 @@ static int run_and_outlive(struct redis_pool *pool,
         argv[i] = pool->keys[i];
     }
     argv[KEYS] = lifetime;
-    uint64_t now_ns = locus_redis_now_ns();
+    uint64_t now_ns = clock_now_ns();
     (void)!locus_redis_run(pool->redis, commands, 2, 0, results);
     if (results[1].status == LOCUS_OK) {
         atomic_store(&pool->outlived_ns, now_ns);
@@ -118,8 +119,8 @@ static int run_command(struct redis_pool *pool,
 {
     uint64_t lifetime_ns = pool->config.lifetime_ns;
     uint64_t last_ns = atomic_load(&pool->outlived_ns);
-    bool due = lifetime_ns != 0 && (changes || last_ns == 0 ||
-                                    locus_redis_now_ns() - last_ns >= lifetime_ns / 4);
+    bool due = lifetime_ns != 0 &&
+               (changes || last_ns == 0 || clock_now_ns() - last_ns >= lifetime_ns / 4);
 
     return due ? run_and_outlive(pool, command, reply)
                : locus_redis_run_one(pool->redis, command, 0, reply);
@@ -179,31 +180,6 @@ static int run_found(struct redis_pool *pool, const struct locus_redis_script *s
     return found == 1 ? LOCUS_OK : LOCUS_ENOENT;
 }
 
-/* A member's name as pool.h has it; others write to these keys too. */
-static bool read_member(const struct locus_redis_reply *reply, char *out)
-{
-    size_t length;
-    const char *text = locus_reply_text(reply, &length);
-
-    if (text == NULL || length == 0 || length >= LOCUS_POOL_MEMBER_SIZE ||
-        memchr(text, '\0', length) != NULL) {
-        return false;
-    }
-    memcpy(out, text, length + 1);
-    return true;
-}
-
-static bool read_count(const struct locus_redis_reply *reply, uint64_t *out)
-{
-    int64_t value;
-
-    if (!locus_reply_integer(reply, &value) || value < 0) {
-        return false;
-    }
-    *out = (uint64_t)value;
-    return true;
-}
-
 static int redis_rebase(void *self)
 {
     int64_t done;
@@ -235,9 +211,9 @@ static int redis_pick(void *self, size_t n, char (*members)[LOCUS_POOL_MEMBER_SI
         return LOCUS_ENOSERVER;
     }
     bool ok = locus_reply_count(reply) == n + 1 &&
-              read_count(locus_reply_at(reply, 0), &last);
+              locus_pool_read_count(locus_reply_at(reply, 0), &last);
     for (size_t i = 0; ok && i < n; i++) {
-        ok = read_member(locus_reply_at(reply, i + 1), members[i]);
+        ok = locus_pool_read_name(locus_reply_at(reply, i + 1), members[i]);
     }
     locus_reply_free(reply);
     if (ok && last >= REBASE_AT) {
@@ -261,8 +237,8 @@ static int add_chunk(struct redis_pool *pool, const char *const *members, size_t
     if (status != LOCUS_OK) {
         return status;
     }
-    if (!read_count(locus_reply_at(reply, 0), &became) || became > count ||
-        !read_count(locus_reply_at(reply, 1), &full)) {
+    if (!locus_pool_read_count(locus_reply_at(reply, 0), &became) || became > count ||
+        !locus_pool_read_count(locus_reply_at(reply, 1), &full)) {
         status = LOCUS_EFORMAT;
     } else {
         *added += (size_t)became;
@@ -336,110 +312,13 @@ static int redis_report(void *self, const char *member, bool success,
     return LOCUS_OK;
 }
 
-/* "r:12" or "u:12". */
-static bool read_kept(const struct locus_redis_reply *reply,
-                      struct locus_pool_member *out)
-{
-    size_t length;
-    const char *text = locus_reply_text(reply, &length);
-
-    if (text == NULL || length < 3 || length > 20 || text[1] != ':' ||
-        (text[0] != 'r' && text[0] != 'u') ||
-        strspn(text + 2, "0123456789") != length - 2) {
-        return false;
-    }
-    out->count = strtoull(text + 2, NULL, 10);
-    out->state = text[0] == 'r' ? LOCUS_POOL_REMOVED : LOCUS_POOL_UNHEALTHY;
-    return true;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct locus_pool_member *)a)->name,
-                  ((const struct locus_pool_member *)b)->name);
-}
-
-/* Puts a hash's numbers into the members that it names; others are let be. */
-static void join(const struct locus_redis_reply *hash, struct locus_pool_list *list,
-                 void (*put)(struct locus_pool_member *member, uint64_t value))
-{
-    for (size_t i = 0; i + 1 < locus_reply_count(hash); i += 2) {
-        struct locus_pool_member key;
-        uint64_t value;
-        if (!read_member(locus_reply_at(hash, i), key.name) ||
-            !read_count(locus_reply_at(hash, i + 1), &value)) {
-            continue;
-        }
-        struct locus_pool_member *found =
-            bsearch(&key, list->members, list->count, sizeof(key), compare_names);
-        if (found != NULL) {
-            put(found, value);
-        }
-    }
-}
-
-static void put_streak(struct locus_pool_member *member, uint64_t value)
-{
-    member->streak = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
-static void put_held(struct locus_pool_member *member, uint64_t value)
-{
-    member->held = value;
-}
-
-static bool is_list(const struct locus_redis_reply *reply)
-{
-    bool ok = locus_reply_count(reply) == 4;
-
-    for (size_t i = 0; ok && i < 4; i++) {
-        ok = locus_reply_kind(locus_reply_at(reply, i)) == LOCUS_REPLY_ARRAY;
-    }
-    return ok;
-}
-
-static bool read_list(const struct locus_redis_reply *reply,
-                      struct locus_pool_list *out)
-{
-    const struct locus_redis_reply *live = locus_reply_at(reply, 0);
-    const struct locus_redis_reply *kept = locus_reply_at(reply, 1);
-
-    for (size_t i = 0; i + 1 < locus_reply_count(live); i += 2) {
-        struct locus_pool_member *m = &out->members[out->count++];
-        if (!read_member(locus_reply_at(live, i), m->name) ||
-            !read_count(locus_reply_at(live, i + 1), &m->count)) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i + 1 < locus_reply_count(kept); i += 2) {
-        struct locus_pool_member *m = &out->members[out->count++];
-        if (!read_member(locus_reply_at(kept, i), m->name) ||
-            !read_kept(locus_reply_at(kept, i + 1), m)) {
-            return false;
-        }
-    }
-    qsort(out->members, out->count, sizeof(*out->members), compare_names);
-    join(locus_reply_at(reply, 2), out, put_streak);
-    join(locus_reply_at(reply, 3), out, put_held);
-    return true;
-}
-
 static int redis_list(void *self, struct locus_pool_list *out)
 {
     struct locus_redis_reply *reply;
     int status = run(self, &script_list, NULL, 0, true, &reply);
 
-    if (status != LOCUS_OK) {
-        return status;
-    }
-    size_t room = (locus_reply_count(locus_reply_at(reply, 0)) +
-                   locus_reply_count(locus_reply_at(reply, 1))) /
-                  2;
-    out->members = calloc(room + 1, sizeof(*out->members));
-    if (out->members == NULL) {
-        status = LOCUS_ENOMEM;
-    } else if (!is_list(reply) || !read_list(reply, out)) {
-        status = LOCUS_EFORMAT;
+    if (status == LOCUS_OK) {
+        status = locus_pool_read_list(reply, out);
     }
     locus_reply_free(reply);
     return status;
@@ -449,27 +328,10 @@ static int redis_get(void *self, const char *member, struct locus_pool_member *o
 {
     const char *args[] = {member};
     struct locus_redis_reply *reply;
-    uint64_t value;
     int status = run(self, &script_get, args, 1, true, &reply);
 
-    if (status != LOCUS_OK) {
-        return status;
-    }
-    const struct locus_redis_reply *live = locus_reply_at(reply, 0);
-    const struct locus_redis_reply *kept = locus_reply_at(reply, 1);
-    if (locus_reply_count(reply) != 4) {
-        status = LOCUS_EFORMAT;
-    } else if (locus_reply_kind(live) == LOCUS_REPLY_NIL &&
-               locus_reply_kind(kept) == LOCUS_REPLY_NIL) {
-        status = LOCUS_ENOENT;
-    } else if (!read_count(live, &out->count) && !read_kept(kept, out)) {
-        status = LOCUS_EFORMAT;
-    }
-    if (status == LOCUS_OK && read_count(locus_reply_at(reply, 2), &value)) {
-        put_streak(out, value);
-    }
-    if (status == LOCUS_OK && read_count(locus_reply_at(reply, 3), &value)) {
-        put_held(out, value);
+    if (status == LOCUS_OK) {
+        status = locus_pool_read_member(reply, out);
     }
     locus_reply_free(reply);
     return status;
@@ -518,12 +380,12 @@ static int redis_acquire(void *self, uint64_t ttl_ms, struct locus_lease *lease)
     if (status != LOCUS_OK) {
         return status;
     }
-    if (!read_count(locus_reply_at(reply, 0), &outcome) || outcome > 2) {
+    if (!locus_pool_read_count(locus_reply_at(reply, 0), &outcome) || outcome > 2) {
         status = LOCUS_EFORMAT;
     } else if (outcome != 1) {
         status = outcome == 0 ? LOCUS_ENOSERVER : LOCUS_EFULL;
-    } else if (!read_member(locus_reply_at(reply, 1), lease->member) ||
-               !read_count(locus_reply_at(reply, 2), &lease->held)) {
+    } else if (!locus_pool_read_name(locus_reply_at(reply, 1), lease->member) ||
+               !locus_pool_read_count(locus_reply_at(reply, 2), &lease->held)) {
         status = LOCUS_EFORMAT;
     }
     locus_reply_free(reply);

@@ -60,7 +60,7 @@ struct locus_redis_options {
  * [?cacert=FILE&cert=FILE&key=FILE] behind), or redis+unix://[[user]:password@]/path[?db=N];
  * percent escapes allowed in user, password, path and files. Makes no connection. EINVAL:
  * not such a URI, or no use in one of its files; EIO: nor in the system's authorities;
- * ENOTSUP: this build has no hiredis or no TLS; ENOMEM. The reason goes to error (cut to
+ * ENOTSUP: this build has no TLS; ENOMEM. The reason goes to error (cut to
  * error_size; never with a password).
  */
 int locus_redis_open(const char *uri, const struct locus_redis_options *options,
@@ -158,9 +158,6 @@ void locus_redis_get_stats(struct locus_redis *redis, struct locus_redis_stats *
 void locus_redis_error(struct locus_redis *redis, char *text, size_t size);
 /* Where the handle leads, without the password: "cache.example:6379/2". */
 const char *locus_redis_name(const struct locus_redis *redis);
-
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t locus_redis_now_ns(void);
 
 /* ---- for the fuzzer and the tests ------------------------------------------------ */
 

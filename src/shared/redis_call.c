@@ -15,7 +15,6 @@
 enum {
     REDIRECTS_MAX = 8, /* per command and call; a moving slot needs two */
     ARGC_MAX = 65536,
-    INLINE_ARGS = 32,
     INLINE_PENDING = 16,
 };
 
@@ -53,62 +52,6 @@ static void finish(struct call *call, size_t i, int status, redisReply *reply)
     call->results[i].reply = (struct locus_redis_reply *)(void *)reply;
 }
 
-/* NULL: not known. The lock is held. */
-static const char *known_sha(const struct locus_redis *redis, const char *source)
-{
-    for (size_t i = 0; i < redis->script_count; i++) {
-        if (redis->scripts[i].source == source) {
-            return redis->scripts[i].sha;
-        }
-    }
-    return NULL;
-}
-
-/* The SHA as it is known from now on; "" where there is no room. */
-static const char *learn_sha(struct locus_redis *redis, const char *source,
-                             const char *text)
-{
-    pthread_mutex_lock(&redis->lock);
-    const char *sha = known_sha(redis, source); /* others ask at the same time */
-    if (sha == NULL && redis->script_count < SCRIPTS_MAX) {
-        struct known_script *known = &redis->scripts[redis->script_count++];
-        known->source = source;
-        memcpy(known->sha, text, SHA_LENGTH + 1);
-        sha = known->sha;
-    }
-    pthread_mutex_unlock(&redis->lock);
-    return sha != NULL ? sha : "";
-}
-
-/* The SHA of a script, asked for once; "" where the server will not tell. NULL: the
- * connection failed. */
-static const char *script_sha(struct locus_redis *redis, struct connection *connection,
-                              const char *source, uint64_t deadline_ns)
-{
-    const char *argv[] = {"SCRIPT", "LOAD", source};
-
-    pthread_mutex_lock(&redis->lock);
-    const char *sha = known_sha(redis, source);
-    pthread_mutex_unlock(&redis->lock);
-    if (sha != NULL) {
-        return sha;
-    }
-    if (redisAppendCommandArgv(connection->context, 3, argv, NULL) != REDIS_OK) {
-        return NULL;
-    }
-    redisReply *reply = locus_redis_next_reply(connection, deadline_ns);
-    if (reply == NULL) {
-        return NULL;
-    }
-    sha = "";
-    if (reply->type == REDIS_REPLY_STRING && reply->len == SHA_LENGTH &&
-        strspn(reply->str, "0123456789abcdef") == SHA_LENGTH) {
-        sha = learn_sha(redis, source, reply->str);
-    }
-    freeReplyObject(reply);
-    return sha;
-}
-
 static bool is_garbage(const redisContext *context)
 {
     return context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM;
@@ -128,62 +71,6 @@ static void say_failure(struct locus_redis *redis, const struct node *node,
 
 /* ---- sending --------------------------------------------------------------------- */
 
-/* Puts one command into the output buffer, a script behind its three words. */
-static int append(redisContext *context, const struct locus_redis_command *command,
-                  bool whole, const char *sha)
-{
-    const char *inline_argv[INLINE_ARGS];
-    size_t inline_lengths[INLINE_ARGS];
-    const char **argv = inline_argv;
-    size_t *lengths = inline_lengths;
-    char keys[24];
-    size_t used = 0;
-    int status = LOCUS_ENOMEM;
-
-    if (command->argc + 3 > INLINE_ARGS) {
-        argv = calloc(command->argc + 3, sizeof(*argv));
-        lengths = calloc(command->argc + 3, sizeof(*lengths));
-    }
-    if (argv == NULL || lengths == NULL) {
-        goto free_arrays;
-    }
-    if (command->script != NULL) {
-        whole = whole || sha[0] == '\0';
-        snprintf(keys, sizeof(keys), "%zu", command->keys);
-        argv[used++] = whole ? "EVAL" : "EVALSHA";
-        argv[used++] = whole ? command->script->source : sha;
-        argv[used++] = keys;
-        for (size_t i = 0; i < used; i++) {
-            lengths[i] = strlen(argv[i]);
-        }
-    }
-    for (size_t i = 0; i < command->argc; i++, used++) {
-        argv[used] = command->argv[i];
-        lengths[used] =
-            command->lengths != NULL ? command->lengths[i] : strlen(command->argv[i]);
-    }
-    if (redisAppendCommandArgv(context, (int)used, argv, lengths) == REDIS_OK) {
-        status = LOCUS_OK;
-    }
-
-free_arrays:
-    if (argv != inline_argv) {
-        free(argv);
-    }
-    if (lengths != inline_lengths) {
-        free(lengths);
-    }
-    return status;
-}
-
-static int append_asking(redisContext *context)
-{
-    const char *argv[] = {"ASKING"};
-
-    return redisAppendCommandArgv(context, 1, argv, NULL) == REDIS_OK ? LOCUS_OK
-                                                                      : LOCUS_ENOMEM;
-}
-
 /* Puts the commands of this exchange into the output buffer; *appended is its length. */
 static int write_commands(struct call *call, struct connection *connection,
                           const struct node *node, uint64_t deadline_ns,
@@ -200,8 +87,8 @@ static int write_commands(struct call *call, struct connection *connection,
         }
         /* All SHAs are asked for before anything is appended, and only once: a server that
          * did not tell one might do so, or fail, the second time. */
-        pending->sha =
-            script_sha(call->redis, connection, command->script->source, deadline_ns);
+        pending->sha = locus_redis_script_sha(call->redis, connection,
+                                              command->script->source, deadline_ns);
         if (pending->sha == NULL) {
             say_failure(call->redis, node, context);
             return is_garbage(context) ? LOCUS_EFORMAT : LOCUS_EIO;
@@ -213,9 +100,9 @@ static int write_commands(struct call *call, struct connection *connection,
         if (!pending->here) {
             continue;
         }
-        int status = pending->asking ? append_asking(context) : LOCUS_OK;
+        int status = pending->asking ? locus_redis_append_asking(context) : LOCUS_OK;
         if (status == LOCUS_OK) {
-            status = append(context, command, pending->whole, pending->sha);
+            status = locus_redis_append(context, command, pending->whole, pending->sha);
         }
         if (status != LOCUS_OK) {
             return status;
@@ -425,9 +312,9 @@ static void exchange(struct call *call, size_t at)
         unconnected(call, status);
         return;
     }
-    uint64_t until_ns = locus_redis_earlier(
-        call->deadline_ns,
-        locus_redis_later(locus_redis_now_ns(), redis->options.command_timeout_ns));
+    uint64_t until_ns =
+        clock_earlier(call->deadline_ns,
+                      clock_after(clock_now_ns(), redis->options.command_timeout_ns));
     locus_redis_count(redis, &redis->stats.round_trips, 1);
     status = write_commands(call, connection, node, until_ns, &appended);
     if (status != LOCUS_OK) {
@@ -450,17 +337,14 @@ static void exchange_again(struct call *call, size_t at)
 
     locus_redis_error(call->redis, words, sizeof(words));
     exchange(call, at);
-    if (locus_redis_now_ns() >= call->deadline_ns) {
+    if (clock_now_ns() >= call->deadline_ns) {
         locus_redis_say(call->redis, "%s", words);
     }
 }
 
 static void sleep_until(uint64_t time_ns)
 {
-    struct timespec at = {
-        .tv_sec = (time_t)(time_ns / NS_PER_S),
-        .tv_nsec = (long)(time_ns % NS_PER_S),
-    };
+    struct timespec at = clock_timespec(time_ns);
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
     }
@@ -471,8 +355,7 @@ static void back_off(struct call *call)
     pthread_mutex_lock(&call->redis->lock);
     uint64_t wait_ns = locus_redis_backoff_ns(call->redis, ++call->waits);
     pthread_mutex_unlock(&call->redis->lock);
-    sleep_until(locus_redis_earlier(call->deadline_ns,
-                                    locus_redis_later(locus_redis_now_ns(), wait_ns)));
+    sleep_until(clock_earlier(call->deadline_ns, clock_after(clock_now_ns(), wait_ns)));
     call->wait = false;
 }
 
@@ -484,7 +367,7 @@ static void run(struct call *call)
         if (call->wait) {
             back_off(call);
         }
-        if (locus_redis_now_ns() >= call->deadline_ns) {
+        if (clock_now_ns() >= call->deadline_ns) {
             break;
         }
         (call->failed ? exchange_again : exchange)(call, at);
@@ -515,7 +398,7 @@ int locus_redis_run(struct locus_redis *redis,
         .pending = inline_pending,
         .results = results,
         .count = count,
-        .deadline_ns = locus_redis_later(locus_redis_now_ns(), wait_ns),
+        .deadline_ns = clock_after(clock_now_ns(), wait_ns),
         .last = LOCUS_ETIMEDOUT,
     };
     int status = LOCUS_OK;

@@ -117,7 +117,7 @@ bool locus_redis_map_ask(struct locus_redis *redis, const struct node *from,
                          struct connection *connection, uint64_t deadline_ns)
 {
     const char *argv[] = {"CLUSTER", "SLOTS"};
-    uint64_t now_ns = locus_redis_now_ns();
+    uint64_t now_ns = clock_now_ns();
 
     pthread_mutex_lock(&redis->lock);
     bool due = redis->map_asked_ns == 0 || now_ns - redis->map_asked_ns > NS_PER_S;
@@ -154,7 +154,7 @@ size_t locus_redis_node_for(struct locus_redis *redis, bool keyed, unsigned slot
     if (keyed && redis->slots != NULL && redis->slots[slot] != 0) {
         size_t mapped = redis->slots[slot] - 1u;
         const struct node *node = redis->nodes[mapped];
-        if (node->failures == 0 || locus_redis_now_ns() >= node->retry_at_ns) {
+        if (node->failures == 0 || clock_now_ns() >= node->retry_at_ns) {
             pthread_mutex_unlock(&redis->lock);
             return mapped;
         }

@@ -37,15 +37,12 @@ enum {
 int locus_redis_wait_ready(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
-        uint64_t now_ns = locus_redis_now_ns();
+        uint64_t now_ns = clock_now_ns();
         if (now_ns >= deadline_ns) {
             return ETIMEDOUT;
         }
         uint64_t left_ns = deadline_ns - now_ns;
-        struct timespec left = {
-            .tv_sec = (time_t)locus_redis_earlier(left_ns / NS_PER_S, 1u << 30),
-            .tv_nsec = (long)(left_ns % NS_PER_S),
-        };
+        struct timespec left = clock_timespec(clock_earlier(left_ns, NS_PER_S << 30));
         struct pollfd ready = {.fd = fd, .events = events};
         int got = ppoll(&ready, 1, &left, NULL);
         if (got > 0) {
@@ -104,7 +101,7 @@ static int connect_unix(const char *path, uint64_t deadline_ns)
  * time, and many of them a distant one its own. */
 static uint64_t give_up_at_ns(const struct addrinfo *address, uint64_t deadline_ns)
 {
-    uint64_t now_ns = locus_redis_now_ns();
+    uint64_t now_ns = clock_now_ns();
     uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
     uint64_t addresses = 0;
 
@@ -112,7 +109,7 @@ static uint64_t give_up_at_ns(const struct addrinfo *address, uint64_t deadline_
         addresses++;
     }
     uint64_t share_ns = left_ns / addresses;
-    return locus_redis_earlier(
+    return clock_earlier(
         deadline_ns, now_ns + (share_ns > ADDRESS_MIN_NS ? share_ns : ADDRESS_MIN_NS));
 }
 

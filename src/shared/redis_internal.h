@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the Redis client share. They, redis*.c, are the only ones that know hiredis,
- * 0.14 or 1.x: its formatter, its reader, and its context as the place where they keep
- * what is to be sent and what went wrong. Sockets and TLS are this client's own.
+ * What the files of the Redis client share. No other file knows hiredis, 0.14 or 1.x. Of it
+ * they use the formatter, the reader, and the context as the place for what is to be sent and
+ * for what went wrong. Sockets and TLS are this client's own. From the top down:
  *
- *   redis.c             the handle
+ *   redis_life.c        a handle, opened and closed
  *   redis_call.c        a call with all that it tries
+ *   redis_command.c     commands as the server gets them, scripts by their SHA
  *   redis_cluster.c     which node has a slot
- *   redis_nodes.c       the nodes' connections
+ *   redis_nodes.c       the nodes, and the connections to each
  *   redis_connection.c  one connection
  *   redis_tls.c         its TLS by OpenSSL; redis_tls_none.c without
  *   redis_reply.c       replies
+ *   redis_figures.c     what has happened
  *
  * Locks: redis->lock guards nodes, the slot map, scripts, stats and the error text. It is
  * never held over a system call that waits, except for the condition itself.
@@ -23,11 +25,9 @@
 
 #include <hiredis/hiredis.h>
 
+#include "clock.h"
 #include "redis.h"
 #include "uri.h"
-
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
 
 #define NO_NODE SIZE_MAX
 
@@ -87,17 +87,7 @@ struct locus_redis {
     void *tls; /* redis_tls.c's; NULL: none */
 };
 
-static inline uint64_t locus_redis_later(uint64_t now_ns, uint64_t wait_ns)
-{
-    return wait_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + wait_ns;
-}
-
-static inline uint64_t locus_redis_earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* ---- redis.c --------------------------------------------------------------------- */
+/* ---- redis_figures.c ------------------------------------------------------------- */
 
 /* The words of a failure. The lock is not held. */
 void locus_redis_say(struct locus_redis *redis, const char *format, ...)
@@ -148,6 +138,18 @@ void locus_redis_checkin(struct locus_redis *redis, struct node *node,
                          struct connection *connection, bool works);
 /* The lock is held. */
 uint64_t locus_redis_backoff_ns(struct locus_redis *redis, unsigned failures);
+
+/* ---- redis_command.c -------------------------------------------------------------- */
+
+/* The SHA of a script, asked for once; "" where the server will not tell. NULL: the connection
+ * has failed. */
+const char *locus_redis_script_sha(struct locus_redis *redis,
+                                   struct connection *connection, const char *source,
+                                   uint64_t deadline_ns);
+/* Puts one command into the output buffer, a script behind its three words. ENOMEM. */
+int locus_redis_append(redisContext *context, const struct locus_redis_command *command,
+                       bool whole, const char *sha);
+int locus_redis_append_asking(redisContext *context);
 
 /* ---- redis_cluster.c ------------------------------------------------------------- */
 

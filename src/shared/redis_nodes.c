@@ -113,10 +113,7 @@ size_t locus_redis_node_add(struct locus_redis *redis, const char *host, size_t 
 static void wait_changed(struct locus_redis *redis, struct node *node,
                          uint64_t until_ns)
 {
-    const struct timespec at = {
-        .tv_sec = (time_t)(until_ns / NS_PER_S),
-        .tv_nsec = (long)(until_ns % NS_PER_S),
-    };
+    const struct timespec at = clock_timespec(until_ns);
 
     pthread_cond_timedwait(&node->changed, &redis->lock, &at);
 }
@@ -125,8 +122,8 @@ static void wait_changed(struct locus_redis *redis, struct node *node,
 static void count_failure(struct locus_redis *redis, struct node *node)
 {
     node->failures++;
-    node->retry_at_ns = locus_redis_later(
-        locus_redis_now_ns(), locus_redis_backoff_ns(redis, node->failures));
+    node->retry_at_ns =
+        clock_after(clock_now_ns(), locus_redis_backoff_ns(redis, node->failures));
 }
 
 /* Makes a connection; the caller has counted it in node->open. The lock is held, but not
@@ -139,9 +136,8 @@ static int node_connect(struct locus_redis *redis, struct node *node,
         node->retry_at_ns = UINT64_MAX;
     }
     pthread_mutex_unlock(&redis->lock);
-    uint64_t until_ns = locus_redis_earlier(
-        deadline_ns,
-        locus_redis_later(locus_redis_now_ns(), redis->options.connect_timeout_ns));
+    uint64_t until_ns = clock_earlier(
+        deadline_ns, clock_after(clock_now_ns(), redis->options.connect_timeout_ns));
     int status = locus_redis_connect(redis, node, until_ns, out);
     pthread_mutex_lock(&redis->lock);
     if (status == LOCUS_OK) {
@@ -175,7 +171,7 @@ int locus_redis_checkout(struct locus_redis *redis, struct node *node,
             }
             continue;
         }
-        uint64_t now_ns = locus_redis_now_ns();
+        uint64_t now_ns = clock_now_ns();
         if (now_ns >= deadline_ns) {
             status = node->failures > 0 ? LOCUS_EIO : LOCUS_ETIMEDOUT;
             break;
@@ -187,7 +183,7 @@ int locus_redis_checkout(struct locus_redis *redis, struct node *node,
         }
         wait_changed(redis, node,
                      now_ns < node->retry_at_ns
-                         ? locus_redis_earlier(node->retry_at_ns, deadline_ns)
+                         ? clock_earlier(node->retry_at_ns, deadline_ns)
                          : deadline_ns);
     }
     pthread_mutex_unlock(&redis->lock);

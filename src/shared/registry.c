@@ -28,59 +28,6 @@ struct locus_registry {
     _Atomic uint64_t lists, changed, refused;
 };
 
-/* ---- lists ----------------------------------------------------------------------- */
-
-struct listing *locus_listing_make(const struct locus_allocator *hooks, size_t count,
-                                   size_t text_bytes)
-{
-    size_t size =
-        sizeof(struct listing) + count * sizeof(struct locus_endpoint) + text_bytes;
-    struct listing *list = memory_zalloc(hooks, size);
-
-    if (list != NULL) {
-        list->hooks = *hooks;
-        list->size_bytes = size;
-        list->text = (char *)(list->items + count);
-    }
-    return list;
-}
-
-void locus_listing_add(struct listing *list, struct locus_endpoint endpoint,
-                       const char *address, size_t length)
-{
-    endpoint.address = list->text;
-    memcpy(list->text, address, length);
-    list->text[length] = '\0';
-    list->text += length + 1;
-    list->items[list->count++] = endpoint;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct locus_endpoint *x = a, *y = b;
-
-    return strcmp(x->address, y->address);
-}
-
-void locus_listing_finish(struct listing *list)
-{
-    qsort(list->items, list->count, sizeof(list->items[0]), by_address);
-    for (size_t i = 0; i < list->count; i++) {
-        list->live += is_live(list->items[i].weight, list->items[i].healthy);
-    }
-}
-
-void locus_listing_free(void *ctx, void *value)
-{
-    struct listing *list = value;
-
-    (void)ctx;
-    if (list != NULL) {
-        struct locus_allocator hooks = list->hooks;
-        memory_release(&hooks, list, list->size_bytes);
-    }
-}
-
 /* ---- checks ---------------------------------------------------------------------- */
 
 static bool is_cluster(const char *text)
@@ -165,14 +112,6 @@ static const struct registry_ops *ops_for(const char *uri)
     return NULL;
 }
 
-static int refuse(char *error, size_t size, int status, const char *reason)
-{
-    if (size > 0) {
-        snprintf(error, size, "%s", reason);
-    }
-    return status;
-}
-
 static int start_coalescers(struct locus_registry *registry)
 {
     const struct locus_registry_config *config = &registry->config;
@@ -230,12 +169,13 @@ int locus_registry_open(const char *uri, const char *name,
 
     *out = NULL;
     if (ops == NULL) {
-        return refuse(error, error_size, LOCUS_EINVAL, URI_FORMS " as the URI");
+        return text_refuse(error, error_size, LOCUS_EINVAL, URI_FORMS " as the URI");
     }
     if (!text_is_name(name, LOCUS_CLUSTER_MAX, "{}")) {
-        return refuse(error, error_size, LOCUS_EINVAL,
-                      "expected a registry's name of 1 to 200 bytes without braces or "
-                      "control characters");
+        return text_refuse(
+            error, error_size, LOCUS_EINVAL,
+            "expected a registry's name of 1 to 200 bytes without braces or "
+            "control characters");
     }
     if (config != NULL) {
         complete = *config;
@@ -244,12 +184,13 @@ int locus_registry_open(const char *uri, const char *name,
     if (complete.max_batch > REGISTRY_BATCH_MAX ||
         complete.concurrency > LOCUS_CONCURRENCY_MAX ||
         complete.linger_ns > INT64_MAX || complete.total_timeout_ns > INT64_MAX) {
-        return refuse(error, error_size, LOCUS_ERANGE,
-                      "expected at most 1024 in a batch, and 1024 batches at once");
+        return text_refuse(
+            error, error_size, LOCUS_ERANGE,
+            "expected at most 1024 in a batch, and 1024 batches at once");
     }
     struct locus_registry *registry = memory_zalloc(&hooks, sizeof(*registry));
     if (registry == NULL) {
-        return refuse(error, error_size, LOCUS_ENOMEM, "out of memory");
+        return text_refuse(error, error_size, LOCUS_ENOMEM, "out of memory");
     }
     registry->hooks = hooks;
     registry->config = complete;
@@ -259,7 +200,7 @@ int locus_registry_open(const char *uri, const char *name,
     if (status == LOCUS_OK && ops->remote) {
         status = start_coalescers(registry);
         if (status != LOCUS_OK) {
-            refuse(error, error_size, status, locus_strerror(status));
+            text_refuse(error, error_size, status, locus_strerror(status));
         }
     }
     if (status != LOCUS_OK) {
@@ -347,23 +288,6 @@ void locus_endpoints_release(struct locus_endpoints *list)
     memset(list, 0, sizeof(*list));
 }
 
-/* Names only, out of a listing: its own block, so that the listing can go. */
-struct name_block {
-    struct locus_allocator hooks;
-    struct listing *list;
-    size_t size_bytes;
-    const char *names[];
-};
-
-static void free_names(void *ctx, void *value)
-{
-    struct name_block *block = value;
-    struct locus_allocator hooks = block->hooks;
-
-    locus_listing_free(ctx, block->list);
-    memory_release(&hooks, block, block->size_bytes);
-}
-
 int locus_registry_list_clusters(struct locus_registry *registry,
                                  struct locus_clusters *out)
 {
@@ -371,33 +295,14 @@ int locus_registry_list_clusters(struct locus_registry *registry,
 
     memset(out, 0, sizeof(*out));
     int status = registry->ops->clusters(registry->self, &list);
-    if (status != LOCUS_OK) {
-        return status;
+    if (status == LOCUS_OK) {
+        status = wrap_list(registry, list, &out->result);
     }
-    size_t size = sizeof(struct name_block) + list->count * sizeof(const char *);
-    struct name_block *block = memory_zalloc(&registry->hooks, size);
-    if (block == NULL) {
-        goto free_list;
+    if (status == LOCUS_OK) {
+        out->names = locus_listing_names(list);
+        out->count = list->count;
     }
-    block->hooks = registry->hooks;
-    block->list = list;
-    block->size_bytes = size;
-    for (size_t i = 0; i < list->count; i++) {
-        block->names[i] = list->items[i].address;
-    }
-    out->result = locus_result_wrap(&registry->hooks, block, free_names, NULL);
-    if (out->result == NULL) {
-        goto free_block;
-    }
-    out->names = block->names;
-    out->count = list->count;
-    return LOCUS_OK;
-
-free_block:
-    memory_release(&registry->hooks, block, size);
-free_list:
-    locus_listing_free(NULL, list);
-    return LOCUS_ENOMEM;
+    return status;
 }
 
 void locus_clusters_release(struct locus_clusters *list)
@@ -517,7 +422,7 @@ void locus_registry_get_stats(struct locus_registry *registry,
     }
 }
 
-int locus_registry_write_metrics(struct locus_registry *registry, locus_write_fn *write,
+int locus_registry_write_metrics(struct locus_registry *registry, locus_text_fn *write,
                                  void *ctx)
 {
     if (registry->reads == NULL) {

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registries in this process: clusters by name, endpoints by address, one lock. The rules
- * of a change are those of the script in registry_redis.c, line for line.
+ * of a change are those of the script in registry_scripts.h, line for line.
  */
 #include <pthread.h>
-#include <time.h>
 
+#include "clock.h"
 #include "registry_ops.h"
 
 #define uthash_malloc(size) m->hooks.alloc(m->hooks.ctx, (size))
 #define uthash_free(ptr, size) m->hooks.free(m->hooks.ctx, (ptr), (size))
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
+#include "names.h"
 
 struct endpoint {
     UT_hash_handle hh;
@@ -207,14 +204,6 @@ static int mem_clusters(void *self, struct listing **out)
 
 /* ---- changing -------------------------------------------------------------------- */
 
-static uint64_t real_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int put(struct mem_registry *m, const struct locus_registry_change *change)
 {
     struct cluster *cluster = find_cluster(m, change->cluster, strlen(change->cluster));
@@ -236,13 +225,13 @@ static int put(struct mem_registry *m, const struct locus_registry_change *chang
         if (endpoint == NULL) {
             goto drop_empty;
         }
-        endpoint->since_ns = real_now_ns();
+        endpoint->since_ns = clock_ns(CLOCK_REALTIME);
         endpoint->healthy = change->healthy;
     }
     cluster->live -= is_live(endpoint->weight, endpoint->healthy);
     cluster->live += is_live(change->weight, change->healthy);
     if (endpoint->healthy != change->healthy) {
-        endpoint->since_ns = real_now_ns();
+        endpoint->since_ns = clock_ns(CLOCK_REALTIME);
     }
     endpoint->weight = change->weight;
     endpoint->healthy = change->healthy;
@@ -275,7 +264,7 @@ static void take_out(struct mem_registry *m, struct cluster *cluster,
         endpoint->weight = 0;
     } else if (op == LOCUS_REGISTRY_DOWN) {
         if (endpoint->healthy) {
-            endpoint->since_ns = real_now_ns();
+            endpoint->since_ns = clock_ns(CLOCK_REALTIME);
         }
         endpoint->healthy = false;
     } else {

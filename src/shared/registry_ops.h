@@ -8,36 +8,9 @@
 
 #include <locus/registry.h>
 
-#include "memory.h"
+#include "listing.h"
 
 enum { REGISTRY_BATCH_MAX = 1024 };
-
-/* A list in one block of memory: the texts lie behind the items. */
-struct listing {
-    struct locus_allocator hooks;
-    size_t size_bytes;
-    uint32_t live, size;
-    size_t count;
-    char *text; /* where the next address goes */
-    struct locus_endpoint items[];
-};
-
-/* Room for count endpoints whose addresses have text_bytes in all, NULs included; NULL when
- * there is none. */
-struct listing *locus_listing_make(const struct locus_allocator *hooks, size_t count,
-                                   size_t text_bytes);
-/* Adds one, within that room. Its address is the length bytes at address, copied. */
-void locus_listing_add(struct listing *list, struct locus_endpoint endpoint,
-                       const char *address, size_t length);
-/* Brings it in order, and counts the live ones. */
-void locus_listing_finish(struct listing *list);
-/* A locus_value_free_fn; NULL is fine. */
-void locus_listing_free(void *ctx, void *value);
-
-static inline bool is_live(uint32_t weight, bool healthy)
-{
-    return healthy && weight > 0;
-}
 
 struct registry_read {
     const char *cluster;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registries in Redis. A cluster is a hash, address -> "weight healthy since", the last in
- * microseconds; its field "" holds the cluster's size. The names of all clusters
- * are a set. Both are of one hash tag, and so on one node: a batch of reads is one script,
- * and so is a batch of changes, in which the guard's decisions are as ordered and as
- * indivisible as Redis' scripts are. A script does bounded work: at most
- * REGISTRY_BATCH_MAX changes, and reads each cluster that they name once.
+ * microseconds; its field "" holds the cluster's size. The names of all clusters are a set.
+ * All of these have one hash tag, and so live on one node. A batch of reads is therefore one
+ * script, and so is a batch of changes: the guard's decisions are as ordered and as
+ * indivisible as Redis' scripts are.
  *
  * Replies are checked before they are believed, since anybody may write to the same keys.
  */
@@ -14,123 +13,9 @@
 
 #include "redis.h"
 #include "registry_ops.h"
+#include "registry_scripts.h"
 
 enum { ARGS = 7, INDEX_SIZE = LOCUS_CLUSTER_MAX + 32 };
-
-static const struct locus_redis_script script_read = {
-    "local out = {}\n"
-    "for i, key in ipairs(KEYS) do out[i] = redis.call('HGETALL', key) end\n"
-    "return out\n"};
-
-/*
- * KEYS: the index, then the cluster's key of each change. ARGV, seven for each: operation,
- * cluster, address, weight or size, healthy, min_healthy, min_percent. Answers three
- * numbers for each: 0 done, 1 not there, 2 refused, 3 full, 4 not understood; live; floor.
- */
-static const struct locus_redis_script script_apply = {
-    "local clusters, out = {}, {}\n"
-    "local time = redis.call('TIME')\n"
-    "local now = string.format('%d%06d', time[1], time[2])\n"
-    "\n"
-    "local function load(key)\n"
-    "  local c = {count = 0, live = 0, size = 0, of = {}}\n"
-    "  local flat = redis.call('HGETALL', key)\n"
-    "  for i = 1, #flat, 2 do\n"
-    "    if flat[i] == '' then\n"
-    "      c.size = tonumber(flat[i + 1])\n"
-    "    else\n"
-    "      local w, h, s = string.match(flat[i + 1], '^(%d+) ([01]) (%d+)$')\n"
-    "      if not w then return nil end\n"
-    "      local e = {weight = tonumber(w), healthy = h, since = s}\n"
-    "      c.of[flat[i]] = e\n"
-    "      c.count = c.count + 1\n"
-    "      if h == '1' and e.weight > 0 then c.live = c.live + 1 end\n"
-    "    end\n"
-    "  end\n"
-    "  return c.size and c\n"
-    "end\n"
-    "\n"
-    "local function live(e) return e.healthy == '1' and e.weight > 0 end\n"
-    "\n"
-    "local function store(key, address, e)\n"
-    "  redis.call('HSET', key, address,\n"
-    "    string.format('%d %s %s', e.weight, e.healthy, e.since))\n"
-    "end\n"
-    "\n"
-    "local function set_size(key, c, size)\n"
-    "  c.size = size\n"
-    "  redis.call('HSET', key, '', string.format('%d', size))\n"
-    "end\n"
-    "\n"
-    "local function put(key, c, name, address, weight, healthy)\n"
-    "  local e = c.of[address]\n"
-    "  if not e then\n"
-    "    if c.count >= 10000 then return 3 end\n"
-    "    e = {weight = 0, healthy = healthy, since = now}\n"
-    "    c.of[address] = e\n"
-    "    c.count = c.count + 1\n"
-    "    if c.count == 1 then redis.call('SADD', KEYS[1], name) end\n"
-    "  end\n"
-    "  if live(e) then c.live = c.live - 1 end\n"
-    "  if e.healthy ~= healthy then e.since = now end\n"
-    "  e.weight, e.healthy = weight, healthy\n"
-    "  if live(e) then c.live = c.live + 1 end\n"
-    "  store(key, address, e)\n"
-    "  if c.count > c.size then set_size(key, c, c.count) end\n"
-    "  return 0\n"
-    "end\n"
-    "\n"
-    "local function take_out(key, c, op, name, address, floor)\n"
-    "  local e = c.of[address]\n"
-    "  if not e then return 1 end\n"
-    "  if live(e) then\n"
-    "    if c.live - 1 < floor then return 2 end\n"
-    "    c.live = c.live - 1\n"
-    "  end\n"
-    "  if op == 'quiesce' then\n"
-    "    e.weight = 0\n"
-    "    store(key, address, e)\n"
-    "  elseif op == 'down' then\n"
-    "    if e.healthy == '1' then e.since = now end\n"
-    "    e.healthy = '0'\n"
-    "    store(key, address, e)\n"
-    "  else\n"
-    "    c.of[address] = nil\n"
-    "    c.count = c.count - 1\n"
-    "    redis.call('HDEL', key, address)\n"
-    "    if c.count == 0 then\n"
-    "      redis.call('DEL', key)\n"
-    "      redis.call('SREM', KEYS[1], name)\n"
-    "      c.size = 0\n"
-    "    end\n"
-    "  end\n"
-    "  return 0\n"
-    "end\n"
-    "\n"
-    "for i = 1, #KEYS - 1 do\n"
-    "  local key, a = KEYS[i + 1], (i - 1) * 7\n"
-    "  local op, name, address = ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]\n"
-    "  local number, healthy = tonumber(ARGV[a + 4]), ARGV[a + 5]\n"
-    "  if clusters[key] == nil then clusters[key] = load(key) or false end\n"
-    "  local c = clusters[key]\n"
-    "  local status, floor = 4, 0\n"
-    "  if c and op == 'put' then\n"
-    "    status = put(key, c, name, address, number, healthy)\n"
-    "  elseif c and op == 'resize' then\n"
-    "    status = c.count > 0 and 0 or 1\n"
-    "    if c.count > 0 then set_size(key, c, number) end\n"
-    "  elseif c then\n"
-    "    if c.count > 0 then\n"
-    "      floor = math.max(tonumber(ARGV[a + 6]),\n"
-    "        math.floor((c.size * tonumber(ARGV[a + 7]) + 99) / 100))\n"
-    "    end\n"
-    "    status = take_out(key, c, op, name, address, floor)\n"
-    "  end\n"
-    "  out[#out + 1] = status\n"
-    "  out[#out + 1] = c and c.live or 0\n"
-    "  out[#out + 1] = floor\n"
-    "end\n"
-    "return out\n"};
 
 struct redis_registry {
     struct locus_allocator hooks;

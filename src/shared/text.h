@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What texts from outside must be: names, and small numbers. */
+/* What texts from outside must be, names and small numbers, and the answer when they are not. */
 #ifndef LOCUS_SHARED_TEXT_H
 #define LOCUS_SHARED_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static inline bool text_is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 127;
+}
+
+static inline char text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
 /* 1 to max bytes, none of them a control character or one of refused. NULL is none. */
@@ -45,6 +51,13 @@ static inline bool text_is_number(const char *text, size_t length, unsigned max,
     }
     *out = value;
     return value <= max;
+}
+
+/* Writes the reason, cut to size (0: not at all); passes the status on. */
+static inline int text_refuse(char *error, size_t size, int status, const char *reason)
+{
+    snprintf(error, size, "%s", reason);
+    return status;
 }
 
 #endif

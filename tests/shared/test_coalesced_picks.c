@@ -9,12 +9,10 @@
 
 #include <locus/pool.h>
 
-#include "../support/suite.h"
-#include "redis_server.h"
+#include "redis_suite.h"
 
 enum { THREADS = 64, PICKS = 200, MEMBERS = 7 };
 
-static struct redis_server server;
 static struct locus_pool *pool;
 static _Atomic uint64_t picked[MEMBERS], failed;
 static _Atomic int last_status;
@@ -148,34 +146,14 @@ START_TEST(a_pool_in_memory_needs_no_coalescing)
 }
 END_TEST
 
-static void start_server(void)
-{
-    ck_assert(redis_server_start(&server, 0, NULL));
-}
-
-static void stop_server(void)
-{
-    redis_server_stop(&server);
-}
-
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("coalesced picks");
-    TCase *t = suite_case(s, "redis");
+    TCase *t = redis_case(s, "redis");
 
-    tcase_add_unchecked_fixture(t, start_server, stop_server);
     tcase_add_loop_test(t, counts_are_exact_and_even, 0, 4);
     tcase_add_test(t, an_empty_pool_is_told_to_each_caller);
     tcase_add_test(t, a_pool_in_memory_needs_no_coalescing);
     tcase_add_test(t, a_server_that_is_away_is_told_to_each_caller);
-    return s;
-}
-
-int main(void)
-{
-    if (!redis_server_installed()) {
-        printf("1..0 # SKIP no redis-server\n");
-        return 77;
-    }
-    return suite_run(suite());
+    return redis_suite_run(s);
 }

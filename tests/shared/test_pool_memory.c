@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../support/suite.h"
-#include "redis_server.h"
+#include "redis_suite.h"
 
 /* ---- the allocator --------------------------------------------------------------- */
 
@@ -230,8 +229,6 @@ enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
 /* ---- the sweep ------------------------------------------------------------------- */
 
-static struct redis_server server;
-
 /* Check allocates with every assertion that it passes: in here, MUST counts nothing. */
 static struct locus_pool *open_plain(const char *uri)
 {
@@ -404,35 +401,15 @@ START_TEST(rules_are_made_or_not_and_a_candidate_is_judged_or_not)
 }
 END_TEST
 
-static void start_server(void)
-{
-    redis_server_must_start(&server);
-}
-
-static void stop_server(void)
-{
-    redis_server_stop(&server);
-}
-
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("pool memory");
-    TCase *tc = suite_case(s, "memory");
+    TCase *tc = redis_case(s, "memory");
 
-    tcase_add_unchecked_fixture(tc, start_server, stop_server);
     tcase_add_loop_test(tc, a_call_without_memory_changes_nothing_and_leaks_nothing, 0,
                         4 * OPERATIONS);
     tcase_add_loop_test(tc, a_pool_is_opened_or_not, 0, 8);
     tcase_add_loop_test(tc, rules_are_made_or_not_and_a_candidate_is_judged_or_not, 0,
                         2);
-    return s;
-}
-
-int main(void)
-{
-    if (!redis_server_installed()) {
-        printf("1..0 # SKIP no redis-server\n");
-        return EXIT_SUCCESS;
-    }
-    return suite_run(suite());
+    return redis_suite_run(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Redis client below the pool: replies, slots, pipelines, scripts, threads.
+ * The Redis client below the pool: pipelines, scripts, threads.
  */
 #include "redis_internal.h"
 
@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../support/suite.h"
 #include "fake_server.h"
-#include "redis_server.h"
-
-static struct redis_server server;
+#include "redis_suite.h"
 
 static struct locus_redis *open_client_of(const char *uri, size_t connections)
 {
@@ -32,92 +29,6 @@ static struct locus_redis *open_client(size_t connections)
 {
     return open_client_of(server.uri, connections);
 }
-
-START_TEST(slots_are_those_of_the_cluster_specification)
-{
-    /* CRC-16/XMODEM of "123456789" is 0x31c3. */
-    ck_assert_uint_eq(locus_redis_slot("123456789", 9), 0x31c3 % 16384);
-    ck_assert_uint_eq(locus_redis_slot("", 0), 0);
-    ck_assert_uint_eq(locus_redis_slot("{user1000}.following", 20),
-                      locus_redis_slot("user1000", 8));
-    ck_assert_uint_eq(locus_redis_slot("foo{bar}{zap}", 13),
-                      locus_redis_slot("bar", 3));
-    ck_assert_uint_eq(locus_redis_slot("foo{{bar}}zap", 13),
-                      locus_redis_slot("{bar", 4));
-    ck_assert_uint_ne(locus_redis_slot("foo{}{bar}", 10), locus_redis_slot("bar", 3));
-    ck_assert_uint_ne(locus_redis_slot("foo{bar", 7), locus_redis_slot("bar", 3));
-}
-END_TEST
-
-static struct locus_redis_reply *parse(const char *text)
-{
-    struct locus_redis_reply *reply;
-
-    ck_assert_int_eq(locus_redis_parse(text, strlen(text), &reply), LOCUS_OK);
-    ck_assert_ptr_nonnull(reply);
-    return reply;
-}
-
-START_TEST(accessors_answer_for_any_reply)
-{
-    struct locus_redis_reply *reply =
-        parse("*5\r\n$3\r\nabc\r\n:-7\r\n$-1\r\n-ERR x\r\n*0\r\n");
-    int64_t number = 99;
-    size_t length = 99;
-
-    ck_assert_int_eq(locus_reply_kind(reply), LOCUS_REPLY_ARRAY);
-    ck_assert_uint_eq(locus_reply_count(reply), 5);
-    ck_assert_str_eq(locus_reply_text(locus_reply_at(reply, 0), &length), "abc");
-    ck_assert_uint_eq(length, 3);
-    ck_assert(!locus_reply_integer(locus_reply_at(reply, 0), &number));
-    ck_assert(locus_reply_integer(locus_reply_at(reply, 1), &number));
-    ck_assert_int_eq(number, -7);
-    ck_assert_int_eq(locus_reply_kind(locus_reply_at(reply, 2)), LOCUS_REPLY_NIL);
-    ck_assert_int_eq(locus_reply_kind(locus_reply_at(reply, 3)), LOCUS_REPLY_ERROR);
-    ck_assert_ptr_null(locus_reply_text(locus_reply_at(reply, 3), NULL));
-    ck_assert_uint_eq(locus_reply_count(locus_reply_at(reply, 4)), 0);
-    ck_assert_ptr_null(locus_reply_at(reply, 5));
-    ck_assert_ptr_null(locus_reply_at(NULL, 0));
-    ck_assert_int_eq(locus_reply_kind(NULL), LOCUS_REPLY_NONE);
-    ck_assert(!locus_reply_integer(NULL, &number));
-    ck_assert_uint_eq(locus_reply_count(locus_reply_at(reply, 0)), 0);
-    locus_reply_free(reply);
-    locus_reply_free(NULL);
-}
-END_TEST
-
-static const struct {
-    const char *reply;
-    bool ok;
-    int64_t value;
-} integers[] = {
-    {"$1\r\n0\r\n", true, 0},
-    {"$2\r\n-0\r\n", true, 0},
-    {"$19\r\n9223372036854775807\r\n", true, INT64_MAX},
-    {"$20\r\n-9223372036854775808\r\n", true, INT64_MIN},
-    {"$19\r\n9223372036854775808\r\n", false, 0},
-    {"$20\r\n-9223372036854775809\r\n", false, 0},
-    {"$20\r\n18446744073709551616\r\n", false, 0},
-    {"$0\r\n\r\n", false, 0},
-    {"$1\r\n-\r\n", false, 0},
-    {"$2\r\n+1\r\n", false, 0},
-    {"$2\r\n 1\r\n", false, 0},
-    {"$2\r\n1 \r\n", false, 0},
-    {"$3\r\n1.0\r\n", false, 0},
-    {"$3\r\n1e3\r\n", false, 0},
-    {"$3\r\ninf\r\n", false, 0},
-};
-
-START_TEST(texts_are_integers_only_in_plain_decimal)
-{
-    struct locus_redis_reply *reply = parse(integers[_i].reply);
-    int64_t value = 0;
-
-    ck_assert(locus_reply_integer(reply, &value) == integers[_i].ok);
-    ck_assert_int_eq(value, integers[_i].value);
-    locus_reply_free(reply);
-}
-END_TEST
 
 enum { PIPELINE = 3000 };
 
@@ -324,8 +235,7 @@ static void *take_one(void *arg)
     struct connection *connection;
 
     waiter->status = locus_redis_checkout(
-        waiter->redis, node, locus_redis_later(locus_redis_now_ns(), 20 * NS_PER_S),
-        &connection);
+        waiter->redis, node, clock_after(clock_now_ns(), 20 * NS_PER_S), &connection);
     if (waiter->status == LOCUS_OK) {
         locus_redis_checkin(waiter->redis, node, connection, true);
     }
@@ -346,7 +256,7 @@ START_TEST(a_connection_that_comes_back_wakes_who_waits_for_its_node)
     pthread_mutex_unlock(&redis->lock);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(locus_redis_checkout(redis, redis->nodes[i],
-                                              locus_redis_now_ns() + 20 * NS_PER_S,
+                                              clock_now_ns() + 20 * NS_PER_S,
                                               &taken[i]),
                          LOCUS_OK);
     }
@@ -433,7 +343,7 @@ START_TEST(what_was_sent_once_is_never_said_to_have_met_no_connection)
 
     fake_server_start(&fake, FAKE_HANG_UP, "", 0);
     redis = open_client_of(fake.uri, 1);
-    uint64_t until_ns = locus_redis_now_ns() + 20 * NS_PER_S;
+    uint64_t until_ns = clock_now_ns() + 20 * NS_PER_S;
     ck_assert_int_eq(
         locus_redis_checkout(redis, redis->nodes[0], until_ns, &connection), LOCUS_OK);
     locus_redis_checkin(redis, redis->nodes[0], connection, true);
@@ -492,26 +402,11 @@ START_TEST(a_node_that_was_shunned_is_asked_again_in_time)
 }
 END_TEST
 
-static void start_server(void)
-{
-    redis_server_must_start(&server);
-}
-
-static void stop_server(void)
-{
-    redis_server_stop(&server);
-}
-
 int main(void)
 {
     Suite *s = suite_create("redis");
     TCase *alone = suite_case(s, "alone");
-    TCase *real = suite_case(s, "real");
 
-    tcase_add_test(alone, slots_are_those_of_the_cluster_specification);
-    tcase_add_test(alone, accessors_answer_for_any_reply);
-    tcase_add_loop_test(alone, texts_are_integers_only_in_plain_decimal, 0,
-                        (int)(sizeof(integers) / sizeof(integers[0])));
     tcase_add_test(alone, a_reply_too_many_is_not_taken_for_the_next_calls);
     tcase_add_test(alone, a_last_try_cut_short_leaves_the_words_of_an_earlier_one);
     tcase_add_test(alone, what_was_sent_once_is_never_said_to_have_met_no_connection);
@@ -520,7 +415,7 @@ int main(void)
         printf("# no redis-server: the tests that need one are left out\n");
         return suite_run(s);
     }
-    tcase_add_unchecked_fixture(real, start_server, stop_server);
+    TCase *real = redis_case(s, "real");
     tcase_add_test(real, a_pipeline_is_one_round_trip_and_keeps_its_order);
     tcase_add_test(real, one_failure_in_a_pipeline_is_its_own);
     tcase_add_test(real, arguments_are_bytes_and_may_be_large);

@@ -12,8 +12,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "../support/suite.h"
-#include "redis_server.h"
+#include "redis_suite.h"
 
 #define MS UINT64_C(1000000)
 #define YEAR_S ((time_t)365 * 86400)
@@ -59,8 +58,6 @@ time_t __wrap_time(time_t *out)
 }
 
 /* ---- two clients ----------------------------------------------------------------- */
-
-static struct redis_server server;
 
 struct client {
     struct locus_pool *pool;
@@ -200,34 +197,14 @@ START_TEST(the_clocks_are_wrong)
 }
 END_TEST
 
-static void start_server(void)
-{
-    redis_server_must_start(&server);
-}
-
-static void stop_server(void)
-{
-    redis_server_stop(&server);
-}
-
-static Suite *suite(void)
+int main(void)
 {
     Suite *s = suite_create("skew");
-    TCase *tc = suite_case(s, "skew");
+    TCase *tc = redis_case(s, "skew");
 
-    tcase_add_unchecked_fixture(tc, start_server, stop_server);
     tcase_add_test(tc, the_clocks_are_wrong);
     tcase_add_loop_test(tc, a_lease_lasts_as_long_as_the_server_says, 0, 4);
     tcase_add_loop_test(tc, an_abandoned_lease_ends_when_the_server_says, 0, 2);
     tcase_add_test(tc, reports_of_all_clocks_count_together);
-    return s;
-}
-
-int main(void)
-{
-    if (!redis_server_installed()) {
-        printf("1..0 # SKIP no redis-server\n");
-        return EXIT_SUCCESS;
-    }
-    return suite_run(suite());
+    return redis_suite_run(s);
 }

@@ -20,77 +20,14 @@
 
 #include "../support/suite.h"
 #include "redis_internal.h"
-#include "redis_server.h"
+#include "tls_servers.h"
 
 #define MS UINT64_C(1000000)
 
 enum { MEMBERS = 1000 };
 
-static char folder[] = "/tmp/locus-tls-XXXXXX";
 static struct redis_server server, stranger; /* the right name; another one */
 static char words[300];                      /* of the last failure */
-
-/* An authority, and certificates of it for two servers and a client. */
-static const char make_certificates[] =
-    "new='req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'\n"
-    "openssl $new -x509 -days 2 -subj /CN=authority -keyout ca.key -out ca.pem\n"
-    "sign() {\n"
-    "    openssl $new -subj /CN=server -keyout $1.key -out $1.csr\n"
-    "    echo \"subjectAltName=$2\" >$1.ext\n"
-    "    openssl x509 -req -days 2 -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
-    "\\\n"
-    "        -extfile $1.ext -out $1.pem\n"
-    "}\n"
-    "sign right DNS:localhost,IP:127.0.0.1\n"
-    "sign other DNS:other.example,IP:127.0.0.2\n"
-    "sign client DNS:client.example\n"
-    "cat client.key client.pem >'client & key.pem'\n"
-    "openssl ec -in client.key -aes128 -passout pass:x -out secret.key\n"
-    "test -s secret.key\n";
-
-static bool make_folder(void)
-{
-    char command[sizeof(make_certificates) + 100];
-
-    if (mkdtemp(folder) == NULL) {
-        return false;
-    }
-    snprintf(command, sizeof(command), "cd %s && {\n%s} >log 2>&1", folder,
-             make_certificates);
-    return system(command) == 0;
-}
-
-/* asks: for the clients' certificates. */
-static bool start_tls_server(struct redis_server *tls, const char *name, bool asks)
-{
-    char port[8], certificate[64], key[64], authority[64];
-    const char *const extra[] = {"--tls-port",
-                                 port,
-                                 "--tls-cert-file",
-                                 certificate,
-                                 "--tls-key-file",
-                                 key,
-                                 "--tls-ca-cert-file",
-                                 authority,
-                                 "--tls-auth-clients",
-                                 asks ? "yes" : "no",
-                                 NULL};
-    bool started = false;
-
-    snprintf(certificate, sizeof(certificate), "%s/%s.pem", folder, name);
-    snprintf(key, sizeof(key), "%s/%s.key", folder, name);
-    snprintf(authority, sizeof(authority), "%s/ca.pem", folder);
-    for (int tries = 0; !started && tries < 5; tries++) { /* a port may be lost again */
-        int number = redis_server_port();
-        snprintf(port, sizeof(port), "%d", number);
-        started = redis_server_start(tls, 0, extra);
-        tls->port = number; /* of TLS */
-        if (!started) {
-            redis_server_stop(tls);
-        }
-    }
-    return started;
-}
 
 static void trust(const char *file)
 {
@@ -227,7 +164,7 @@ START_TEST(a_client_too_slow_for_a_refusal_hears_its_reason_after_the_reset)
     ck_assert(start_tls_server(&strict, "right", true));
     snprintf(uri, sizeof(uri), "rediss://localhost:%d", strict.port);
     ck_assert_int_eq(locus_redis_open(uri, &options, &redis, NULL, 0), LOCUS_OK);
-    uint64_t until_ns = locus_redis_later(locus_redis_now_ns(), long_ns);
+    uint64_t until_ns = clock_after(clock_now_ns(), long_ns);
     ck_assert_int_eq(
         locus_redis_checkout(redis, redis->nodes[0], until_ns, &connection), LOCUS_OK);
     provoke_a_reset(connection->context->fd);

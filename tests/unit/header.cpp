@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The public headers are C++11 as well. */
+/* The public headers are C++11 as well, and go together in one file. */
+#include <locus/coalesce.h>
 #include <locus/locus.h>
+#include <locus/pool.h>
+#include <locus/registry.h>
 #include <locus/status.h>
 
 int main()

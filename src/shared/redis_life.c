@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handle: opening and closing it, its figures and its words.
+ * A handle is opened and closed.
  */
 #include "redis_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
-
-#include "text.h"
-
-uint64_t locus_redis_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-void locus_redis_say(struct locus_redis *redis, const char *format, ...)
-{
-    char text[sizeof(redis->error)];
-    va_list ap;
-
-    va_start(ap, format);
-    /* NOLINTNEXTLINE(clang-analyzer-valist.*): it is, by the line above */
-    vsnprintf(text, sizeof(text), format, ap);
-    va_end(ap);
-    for (char *c = text; *c != '\0'; c++) {
-        if (text_is_control(*c)) {
-            *c = '?';
-        }
-    }
-    pthread_mutex_lock(&redis->lock);
-    memcpy(redis->error, text, sizeof(text));
-    pthread_mutex_unlock(&redis->lock);
-}
-
-void locus_redis_count(struct locus_redis *redis, uint64_t *counter, uint64_t by)
-{
-    pthread_mutex_lock(&redis->lock);
-    *counter += by;
-    pthread_mutex_unlock(&redis->lock);
-}
-
-/* ---- opening and closing --------------------------------------------------------- */
 
 static bool add_hosts(struct locus_redis *redis)
 {
@@ -104,7 +64,7 @@ int locus_redis_open(const char *uri, const struct locus_redis_options *options,
         return LOCUS_ENOMEM;
     }
     if (getrandom(&redis->random, sizeof(redis->random), GRND_NONBLOCK) < 0) {
-        redis->random = locus_redis_now_ns();
+        redis->random = clock_now_ns();
     }
     set_options(redis, options);
     int status = locus_redis_uri_parse(uri, &redis->uri, error, error_size);
@@ -138,22 +98,6 @@ void locus_redis_close(struct locus_redis *redis)
     pthread_mutex_destroy(&redis->lock);
     explicit_bzero(redis, sizeof(*redis));
     free(redis);
-}
-
-/* ---- figures --------------------------------------------------------------------- */
-
-void locus_redis_get_stats(struct locus_redis *redis, struct locus_redis_stats *out)
-{
-    pthread_mutex_lock(&redis->lock);
-    *out = redis->stats;
-    pthread_mutex_unlock(&redis->lock);
-}
-
-void locus_redis_error(struct locus_redis *redis, char *text, size_t size)
-{
-    pthread_mutex_lock(&redis->lock);
-    snprintf(text, size, "%s", redis->error);
-    pthread_mutex_unlock(&redis->lock);
 }
 
 const char *locus_redis_name(const struct locus_redis *redis)
