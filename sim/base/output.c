@@ -89,3 +89,13 @@ int output_json_line(const char *command, json_t *object)
     putchar('\n');
     return EXIT_OK;
 }
+
+int output_json(const char *command, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    json_t *object = json_vpack_ex(NULL, 0, format, ap);
+    va_end(ap);
+    return output_json_line(command, object);
+}

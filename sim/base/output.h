@@ -22,5 +22,7 @@ bool output_close(const char *command, const char *path, FILE *file);
 /* Prints a JSON object as one line on stdout and frees it; memory that ran out while it was
  * made shows as NULL. An exit_code, after a line on stderr. */
 int output_json_line(const char *command, json_t *object);
+/* The same of an object that json_pack() makes. */
+int output_json(const char *command, const char *format, ...);
 
 #endif

@@ -1,81 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 #include "parse.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "help.h"
-
-static int bad_value(const struct command *command, const struct option_spec *spec,
-                     const char *expected, const char *value)
-{
-    return usage_error(command->name, "--%s: expected %s, not '%s'", spec->name,
-                       expected, value);
-}
 
 static bool in_range(const struct option_spec *spec, uint64_t value)
 {
     return value >= spec->min && (spec->max == 0 || value <= spec->max);
 }
 
-static int store_choice(const struct command *command, const struct option_spec *spec,
-                        const char *value, int *out)
+/* False: it is no such value. */
+static bool store(const struct option_spec *spec, const char *value, void *field)
 {
-    char expected[256] = "one of";
-
-    for (int i = 0; spec->choices[i] != NULL; i++) {
-        if (strcmp(value, spec->choices[i]) == 0) {
-            *out = i;
-            return 0;
-        }
-        size_t used = strlen(expected);
-        snprintf(expected + used, sizeof(expected) - used, " %s", spec->choices[i]);
-    }
-    return bad_value(command, spec, expected, value);
-}
-
-static int store(const struct command *command, const struct option_spec *spec,
-                 const char *value, void *field)
-{
-    char expected[128];
-    bool ok;
+    size_t length = value != NULL ? strlen(value) : 0;
 
     switch (spec->type) {
     case OPTION_FLAG:
         *(bool *)field = true;
-        return 0;
+        return true;
     case OPTION_TEXT:
         *(const char **)field = value;
-        return 0;
-    case OPTION_CHOICE:
-        return store_choice(command, spec, value, field);
+        return true;
     case OPTION_NUMBER:
-        ok = read_number(value, strlen(value), field) &&
-             in_range(spec, *(uint64_t *)field);
-        if (!ok && spec->max != 0) {
-            snprintf(expected, sizeof(expected), "a whole number from %llu to %llu",
-                     (unsigned long long)spec->min, (unsigned long long)spec->max);
-        } else if (!ok) {
-            snprintf(expected, sizeof(expected), "a whole number of %llu or more",
-                     (unsigned long long)spec->min);
-        }
-        break;
+        return read_number(value, length, field) && in_range(spec, *(uint64_t *)field);
     case OPTION_BYTES:
-        ok = read_bytes(value, strlen(value), field) &&
-             in_range(spec, *(uint64_t *)field);
-        snprintf(expected, sizeof(expected), "a size such as 4096, 64k, 512M or 10GiB");
-        break;
+        return read_bytes(value, length, field) && in_range(spec, *(uint64_t *)field);
     case OPTION_TIME:
-        ok = read_duration_ns(value, strlen(value), field) &&
-             in_range(spec, *(uint64_t *)field);
-        snprintf(expected, sizeof(expected),
-                 "a time such as 90, 1.5s, 250ms, 2h or 7d");
-        break;
+        return read_duration_ns(value, length, field) &&
+               in_range(spec, *(uint64_t *)field);
+    case OPTION_CHOICE:
+        for (int i = 0; spec->choices[i] != NULL; i++) {
+            if (strcmp(value, spec->choices[i]) == 0) {
+                *(int *)field = i;
+                return true;
+            }
+        }
+        return false;
     case OPTION_GROUP:
     default:
-        return EXIT_USAGE;
+        return false;
     }
-    return ok ? 0 : bad_value(command, spec, expected, value);
+}
+
+static int bad_value(const struct command *command, const struct option_spec *spec,
+                     const char *value)
+{
+    char expected[256] = "a time such as 90, 1.5s, 250ms, 2h or 7d";
+
+    if (spec->type == OPTION_BYTES) {
+        snprintf(expected, sizeof(expected), "a size such as 4096, 64k, 512M or 10GiB");
+    } else if (spec->type == OPTION_NUMBER && spec->max != 0) {
+        snprintf(expected, sizeof(expected),
+                 "a whole number from %" PRIu64 " to %" PRIu64, spec->min, spec->max);
+    } else if (spec->type == OPTION_NUMBER) {
+        snprintf(expected, sizeof(expected), "a whole number of %" PRIu64 " or more",
+                 spec->min);
+    } else if (spec->type == OPTION_CHOICE) {
+        size_t used = (size_t)snprintf(expected, sizeof(expected), "one of");
+        for (int i = 0; spec->choices[i] != NULL && used < sizeof(expected); i++) {
+            used += (size_t)snprintf(expected + used, sizeof(expected) - used, " %s",
+                                     spec->choices[i]);
+        }
+    }
+    return usage_error(command->name, "--%s: expected %s, not '%s'", spec->name,
+                       expected, value);
 }
 
 /* By its long name, or, if that is NULL, by its letter. *offset is that of its target. */
@@ -128,7 +119,9 @@ static int parse_option(const struct command *command, const char *word,
         value = next;
         *used = true;
     }
-    return store(command, spec, value, (char *)target + offset);
+    return store(spec, value, (char *)target + offset)
+               ? 0
+               : bad_value(command, spec, value);
 }
 
 int options_parse(const struct command *command, int argc, char **argv, void *target,

@@ -28,9 +28,8 @@ static const struct option_spec options[] = {
 
 static const char description[] =
     "Runs a script of events through one scheduler, on a clock of its own, and prints "
-    "each "
-    "decision: the same script always gives the same bytes. SCRIPT '-' is the standard "
-    "input. One event a line, words between blanks, '#' starts a comment:\n"
+    "each decision: the same script always gives the same bytes. SCRIPT '-' is the "
+    "standard input. One event a line, words between blanks, '#' starts a comment:\n"
     "\n"
     "  set KEY VALUE                   a setting, see below\n"
     "  sched NAME [fallback] [port]    the scheduler; first: the service\n"
@@ -67,12 +66,10 @@ static const char description[] =
     "\n"
     "ID is a number up to 16777215 and stands for 10.0.0.0 plus ID, port 80, unless an "
     "address is given. DST and SRC are IPv4 addresses or numbers. A '!' marks a "
-    "deleted "
-    "server. What a kernel would refuse is printed as 'err EVENT ID ERRNO' and changes "
-    "nothing. est, fin, pkt and close of a connection that is not open are ignored. A "
-    "line "
-    "that is none of the above ends the run with exit code 2 and a message that names "
-    "it.";
+    "deleted server. What a kernel would refuse is printed as 'err EVENT ID ERRNO' and "
+    "changes nothing. est, fin, pkt and close of a connection that is not open are "
+    "ignored. A line that is none of the above ends the run with exit code 2 and a "
+    "message that names it.";
 
 static const char examples[] =
     "# two servers of equal weight: the newer one is taken first\n"

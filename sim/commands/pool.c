@@ -133,8 +133,7 @@ static const struct pool_subcommand {
 static const char description[] =
     "A pool that workers share: each pick takes the live member that was allocated the "
     "fewest times so far, ties by name, and counts it, in one step on the Redis "
-    "server. "
-    "Leases are another life cycle: they end by release or by their deadline.\n"
+    "server. Leases are another life cycle: they end by release or by their deadline.\n"
     "\n"
     "  add MEMBER...        any words; twice is once\n"
     "  remove MEMBER...     taken out, count kept; --drop: nothing kept\n"

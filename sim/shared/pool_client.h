@@ -33,7 +33,7 @@ int pool_failed(const struct pool_client *c, const char *what, int status);
 /* EXIT_OK if nothing did. */
 int pool_result(const struct pool_client *c, const char *what, int status);
 
-/* Members and leases: pool_members.c. */
+/* Members and leases. */
 int pool_add(const struct pool_client *c);
 int pool_report(const struct pool_client *c);
 int pool_pick(const struct pool_client *c);

@@ -21,13 +21,12 @@ static int print_summary(const struct pool_client *c, const struct import *impor
             json_object_set_new(reasons, import->reasons[i].reason,
                                 json_integer((json_int_t)import->reasons[i].count));
         }
-        return output_json_line(
-            "pool", json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "lines",
-                              (json_int_t)import->lines, "eligible",
-                              (json_int_t)import->count, "added", (json_int_t)added,
-                              "refused", (json_int_t)import->refused, "duplicates",
-                              (json_int_t)import->duplicates, "malformed",
-                              (json_int_t)import->malformed, "reasons", reasons));
+        return output_json("pool", "{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "lines",
+                           (json_int_t)import->lines, "eligible",
+                           (json_int_t)import->count, "added", (json_int_t)added,
+                           "refused", (json_int_t)import->refused, "duplicates",
+                           (json_int_t)import->duplicates, "malformed",
+                           (json_int_t)import->malformed, "reasons", reasons);
     }
     printf("%zu eligible, %zu added; %" PRIu64 " refused, %" PRIu64
            " duplicates, %" PRIu64 " malformed\n",

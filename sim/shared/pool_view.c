@@ -19,11 +19,10 @@ static int list_json(const struct locus_pool_list *list)
 
     for (size_t i = 0; i < list->count && code == EXIT_OK; i++) {
         const struct locus_pool_member *m = &list->members[i];
-        code = output_json_line(
-            "pool",
-            json_pack("{s:s,s:I,s:s,s:I,s:I}", "member", m->name, "count",
-                      (json_int_t)m->count, "state", pool_state_word(m->state),
-                      "streak", (json_int_t)m->streak, "leases", (json_int_t)m->held));
+        code =
+            output_json("pool", "{s:s,s:I,s:s,s:I,s:I}", "member", m->name, "count",
+                        (json_int_t)m->count, "state", pool_state_word(m->state),
+                        "streak", (json_int_t)m->streak, "leases", (json_int_t)m->held);
     }
     return code;
 }
@@ -92,14 +91,12 @@ static struct totals total(const struct locus_pool_list *list)
 
 static int stats_json(const struct totals *t)
 {
-    return output_json_line(
-        "pool",
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "live",
-                  (json_int_t)t->states[LOCUS_POOL_LIVE], "removed",
-                  (json_int_t)t->states[LOCUS_POOL_REMOVED], "unhealthy",
-                  (json_int_t)t->states[LOCUS_POOL_UNHEALTHY], "count",
-                  (json_int_t)t->count, "lowest", (json_int_t)t->lowest, "highest",
-                  (json_int_t)t->highest, "leases", (json_int_t)t->leases));
+    return output_json("pool", "{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "live",
+                       (json_int_t)t->states[LOCUS_POOL_LIVE], "removed",
+                       (json_int_t)t->states[LOCUS_POOL_REMOVED], "unhealthy",
+                       (json_int_t)t->states[LOCUS_POOL_UNHEALTHY], "count",
+                       (json_int_t)t->count, "lowest", (json_int_t)t->lowest, "highest",
+                       (json_int_t)t->highest, "leases", (json_int_t)t->leases);
 }
 
 int pool_stats(const struct pool_client *c)
