@@ -137,7 +137,7 @@ static int sweep(const struct bench_options *o, const struct list *concurrency,
         lines[i].concurrency = concurrency->values[i / max_batch->count];
         lines[i].max_batch = max_batch->values[i % max_batch->count];
         if (!load_run(&o->load, &lines[i])) {
-            return client_no_memory("coalesce-bench");
+            return memory_error("coalesce-bench");
         }
         if (!o->json) {
             load_print_line(&lines[i]);

@@ -113,8 +113,7 @@ static int run(int argc, char **argv)
     }
     report = calloc(1, sizeof(*report)); /* its histograms are large for a stack */
     if (report == NULL) {
-        fprintf(stderr, "locus inspect: out of memory\n");
-        return EXIT_RUNTIME;
+        return memory_error("inspect");
     }
     report->paths = paths.items;
     report->path_count = paths.count;

@@ -129,7 +129,7 @@ static int expand(const struct keepalived *k, const char *line, char **out)
     }
     if (file == NULL || fclose(file) != 0) {
         free(text);
-        return pool_out_of_memory(k->parse);
+        return memory_error(k->parse->command);
     }
     if (*line != '\0') {
         free(text);
@@ -212,7 +212,7 @@ static int open_service(struct keepalived *k, char **words, size_t count)
     }
     struct pool_service *service = pool_service_get(k->parse, name);
     if (service == NULL) {
-        return pool_out_of_memory(k->parse);
+        return memory_error(k->parse->command);
     }
     k->service = (size_t)(service - k->parse->services);
     k->port = address.port;
@@ -462,7 +462,7 @@ static int parse_text_line(struct keepalived *k, const char *line)
     }
     char *spaced = malloc(3 * strlen(expanded) + 1);
     if (spaced == NULL) {
-        status = pool_out_of_memory(k->parse);
+        status = memory_error(k->parse->command);
     } else {
         space_braces(expanded, spaced);
         status = parse_line(k, words, pool_split(spaced, words));

@@ -32,7 +32,7 @@ static int list_line(struct pool_parse *parse, struct pool_service *service, cha
 int pool_parse_list(struct pool_parse *parse, char *text)
 {
     struct pool_service *service = pool_service_get(parse, "list");
-    int status = service != NULL ? EXIT_OK : pool_out_of_memory(parse);
+    int status = service != NULL ? EXIT_OK : memory_error(parse->command);
     char *line;
 
     while (status == EXIT_OK && (line = pool_next_line(parse, &text)) != NULL) {

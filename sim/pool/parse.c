@@ -25,12 +25,6 @@ int pool_error(const struct pool_parse *parse, const char *format, ...)
     return EXIT_USAGE;
 }
 
-int pool_out_of_memory(const struct pool_parse *parse)
-{
-    fprintf(stderr, "locus %s: out of memory\n", parse->command);
-    return EXIT_RUNTIME;
-}
-
 void pool_skip_word(struct pool_parse *parse, const char *word)
 {
     size_t size = sizeof(parse->warned[0]);
@@ -213,7 +207,7 @@ int pool_add_server(struct pool_parse *parse, struct server_list *list,
     if (status == LOCUS_EFULL) {
         return pool_error(parse, "more than %d servers", SERVERS_MAX);
     }
-    return status == LOCUS_OK ? EXIT_OK : pool_out_of_memory(parse);
+    return status == LOCUS_OK ? EXIT_OK : memory_error(parse->command);
 }
 
 bool pool_flag(struct pool_parse *parse, const char *word, uint32_t *flags)

@@ -38,7 +38,6 @@ struct pool_parse {
 /* "locus COMMAND: FILE:LINE: ..." on stderr; returns EXIT_USAGE. */
 int pool_error(const struct pool_parse *parse, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-int pool_out_of_memory(const struct pool_parse *parse);
 /* Says once that a word was skipped. */
 void pool_skip_word(struct pool_parse *parse, const char *word);
 /* The service of that name, made if need be; NULL: no memory. */

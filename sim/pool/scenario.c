@@ -204,7 +204,7 @@ static int scenario_line(struct pool_parse *parse, struct server_list *list,
         status = name_server(parse, list, &event, words[2]);
     }
     if (status == EXIT_OK && servers_add_event(list, &event) != LOCUS_OK) {
-        status = pool_out_of_memory(parse);
+        status = memory_error(parse->command);
     }
     return status;
 }
@@ -239,7 +239,7 @@ static int report_idle_events(const struct pool_parse *parse,
     char text[EVENT_TEXT];
 
     if (out == NULL) {
-        return pool_out_of_memory(parse);
+        return memory_error(parse->command);
     }
     for (size_t i = 0; i < list->count; i++) {
         out[i] = list->items[i].later;

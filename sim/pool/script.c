@@ -98,7 +98,7 @@ static int push_event(struct pool_parse *parse, struct server_list *list,
     };
 
     return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
-                                                       : pool_out_of_memory(parse);
+                                                       : memory_error(parse->command);
 }
 
 /* The same while it runs. */
@@ -169,7 +169,7 @@ static int change_scheduler(struct pool_parse *parse, const struct rule *rule,
     snprintf(event.scheduler, sizeof(event.scheduler), "%s", policy.scheduler);
     event.load_bound_percent = policy.load_bound_percent;
     return servers_add_event(list, &event) == LOCUS_OK ? EXIT_OK
-                                                       : pool_out_of_memory(parse);
+                                                       : memory_error(parse->command);
 }
 
 /* -A and -E. A service that is edited without flags has none any more. */
@@ -214,7 +214,7 @@ static int obey(struct pool_parse *parse, const struct rule *rule)
     }
     struct pool_service *service = pool_service_get(parse, name);
     if (service == NULL) {
-        return pool_out_of_memory(parse);
+        return memory_error(parse->command);
     }
     service->address = address;
     if (rule->command == 'D') {

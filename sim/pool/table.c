@@ -169,7 +169,7 @@ int pool_parse_table(struct pool_parse *parse, char *text)
         } else if (table_protocol(words[0]) != NULL && count > 1) {
             snprintf(name, sizeof(name), "%s %s", table_protocol(words[0]), words[1]);
             struct pool_service *service = pool_service_get(parse, name);
-            status = service != NULL ? EXIT_OK : pool_out_of_memory(parse);
+            status = service != NULL ? EXIT_OK : memory_error(parse->command);
             current = service != NULL ? (size_t)(service - parse->services) : SIZE_MAX;
             if (service != NULL && count > 2) {
                 snprintf(service->list.scheduler, sizeof(service->list.scheduler), "%s",

@@ -10,12 +10,6 @@
 #include "../base/values.h"
 #include "servers.h"
 
-static int out_of_memory(const char *command)
-{
-    fprintf(stderr, "locus %s: out of memory\n", command);
-    return EXIT_RUNTIME;
-}
-
 static int make_numbered(const char *command, uint64_t count, struct server_list *list)
 {
     for (uint32_t i = 1; i <= count; i++) {
@@ -26,7 +20,7 @@ static int make_numbered(const char *command, uint64_t count, struct server_list
         };
         locus_address_format(&spec.address, spec.name, sizeof(spec.name));
         if (servers_add(list, &spec) != LOCUS_OK) {
-            return out_of_memory(command);
+            return memory_error(command);
         }
     }
     return EXIT_OK;
@@ -106,7 +100,7 @@ static int parse_one(const char *command, const char *text, size_t length,
     if (status == LOCUS_EFULL) {
         return usage_error(command, "--servers: more than %d servers", SERVERS_MAX);
     }
-    return status == LOCUS_OK ? EXIT_OK : out_of_memory(command);
+    return status == LOCUS_OK ? EXIT_OK : memory_error(command);
 }
 
 int servers_parse(const char *command, const char *text, struct server_list *list)

@@ -36,12 +36,6 @@ int client_failed(const char *command, const char *what, int status, const char 
     return is_usage(status) ? EXIT_USAGE : EXIT_RUNTIME;
 }
 
-int client_no_memory(const char *command)
-{
-    fprintf(stderr, "locus %s: out of memory\n", command);
-    return EXIT_RUNTIME;
-}
-
 int client_watch(const struct client_watch *watch, int (*look)(void *arg), void *arg)
 {
     const struct timespec pause = {

@@ -18,9 +18,6 @@ int client_opened(const char *command, int status, const char *why);
  * it. */
 int client_failed(const char *command, const char *what, int status, const char *words);
 
-/* Out of memory: a line on stderr, EXIT_RUNTIME. */
-int client_no_memory(const char *command);
-
 /* How 'watch' goes on. */
 struct client_watch {
     uint64_t interval_ns;

@@ -367,8 +367,7 @@ int import_read(FILE *in, const char *path, enum import_format format,
         if (first && !choose_format(&r, line, &consumed)) {
             code = usage_header(&r);
         } else if (!consumed && read_line(&r, line) != LOCUS_OK) {
-            fprintf(stderr, "locus pool: out of memory\n");
-            code = EXIT_RUNTIME;
+            code = memory_error("pool");
         }
         first = false;
     }

@@ -148,7 +148,7 @@ int pool_pick(const struct pool_client *c)
     size_t picked;
 
     if (members == NULL) {
-        return client_no_memory("pool");
+        return memory_error("pool");
     }
     int status = locus_pool_pick_many(c->pool, (size_t)c->n, members, &picked);
     int code = pool_result(c, "pick", status);

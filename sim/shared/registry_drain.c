@@ -14,7 +14,6 @@
 #include "../base/errors.h"
 #include "../base/now.h"
 #include "../base/output.h"
-#include "client.h"
 #include "registry_client.h"
 
 struct removal {
@@ -44,7 +43,7 @@ static int drain_collect(const struct registry_client *c, const char *cluster,
         size_t room = 2 * drain->room + list->count;
         struct removal *removals = realloc(drain->removals, room * sizeof(*removals));
         if (removals == NULL) {
-            return client_no_memory("registry");
+            return memory_error("registry");
         }
         drain->removals = removals;
         drain->room = room;

@@ -89,7 +89,7 @@ static int see(const struct registry_client *c, const char *cluster,
                                         json_sprintf("%" PRIu32 " %s", e->weight,
                                                      e->healthy ? "up" : "down")) !=
             0) {
-            return client_no_memory("registry");
+            return memory_error("registry");
         }
     }
     return EXIT_OK;
@@ -135,7 +135,7 @@ static int print_differences(bool json, json_t *before, json_t *now)
     }
     if (keys == NULL) {
         json_decref(all);
-        return client_no_memory("registry");
+        return memory_error("registry");
     }
     json_object_foreach(all, key, state)
     {

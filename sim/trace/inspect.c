@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/departures.h"
+#include "../base/errors.h"
 
 static size_t histogram_cell(uint64_t value)
 {
@@ -60,7 +61,7 @@ struct levels {
 
 static bool no_memory(void)
 {
-    fprintf(stderr, "locus inspect: out of memory\n");
+    (void)memory_error("inspect");
     return false;
 }
 
