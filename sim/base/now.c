@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "values.h"
 
 uint64_t now_ns(void)
 {

@@ -7,6 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
+/* UINT64_MAX where the sum does not fit. */
+static inline uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* Strict readers, of a whole string of that length; false when it is anything else. */
 bool read_number(const char *text, size_t length, uint64_t *out);
 bool read_bytes(const char *text, size_t length, uint64_t *out);

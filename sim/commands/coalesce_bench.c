@@ -16,8 +16,6 @@
 #include "../shared/client.h"
 #include "../shared/load.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-
 enum { LIST_MAX = 16, CALLERS_MAX = 1024, MEMBERS = 16, SAMPLES_MAX = 1 << 24 };
 
 struct bench_options {

@@ -11,8 +11,6 @@
 #include "../formats/formats.h"
 #include "../trace/inspect_report.h"
 
-static const uint64_t SECOND_NS = 1000000000;
-
 struct inspect_args {
     struct read_args read;
     uint64_t top, assumed_ns;
@@ -97,7 +95,7 @@ static int run_inspect(const struct inspect_args *args, const struct arguments *
 static int run(int argc, char **argv)
 {
     struct inspect_args args = {
-        .read = READ_ARGS_DEFAULT, .top = 10, .assumed_ns = SECOND_NS};
+        .read = READ_ARGS_DEFAULT, .top = 10, .assumed_ns = NS_PER_S};
     struct arguments paths;
     struct inspect_report *report;
 

@@ -9,8 +9,6 @@
 #include "../cli/subcommands.h"
 #include "../shared/pool_client.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-
 static const char *const fail_choices[] = {"closed", "open", NULL};
 static const char *const format_choices[] = {"auto", "text", "csv", "json", NULL};
 

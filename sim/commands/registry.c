@@ -12,8 +12,6 @@
 #include "../cli/subcommands.h"
 #include "../shared/registry_client.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-
 #define AT(field) offsetof(struct registry_client, field)
 
 static const struct option_spec options[] = {

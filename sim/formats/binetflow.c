@@ -23,13 +23,6 @@ static const struct row_name names[] = {
     {NULL, ROW_COLUMNS},
 };
 
-static bool take_port(struct slice text, uint8_t proto, uint16_t *out)
-{
-    bool has_ports = proto == PROTO_TCP || proto == PROTO_UDP;
-
-    return !has_ports || text.length == 0 || slice_port(text, out);
-}
-
 static bool take_bytes(const struct row_map *map, const struct slice *f,
                        struct record *record)
 {
@@ -77,12 +70,13 @@ static int take_row(struct reader *reader, const struct slice *f)
         return reader_bad(reader, "duration is no number", "Dur", "seconds, 0 or more",
                           duration);
     }
-    if (!take_port(row_field(map, f, ROW_CLIENT_PORT), record.proto,
-                   &record.src_port)) {
+    if (!slice_flow_port(row_field(map, f, ROW_CLIENT_PORT), record.proto,
+                         &record.src_port)) {
         return reader_bad(reader, "port is out of range", "Sport", "0 to 65535",
                           row_field(map, f, ROW_CLIENT_PORT));
     }
-    if (!take_port(row_field(map, f, ROW_DST_PORT), record.proto, &record.dst_port)) {
+    if (!slice_flow_port(row_field(map, f, ROW_DST_PORT), record.proto,
+                         &record.dst_port)) {
         return reader_bad(reader, "port is out of range", "Dport", "0 to 65535",
                           row_field(map, f, ROW_DST_PORT));
     }

@@ -50,6 +50,13 @@ bool slice_port(struct slice s, uint16_t *out)
     return true;
 }
 
+bool slice_flow_port(struct slice s, uint8_t proto, uint16_t *out)
+{
+    bool has_ports = proto == PROTO_TCP || proto == PROTO_UDP;
+
+    return !has_ports || s.length == 0 || slice_port(s, out);
+}
+
 /* The digits behind the point as a part of 10^9; false when one is no digit. */
 static bool read_fraction(const char *text, size_t length, uint64_t *out)
 {

@@ -12,6 +12,9 @@
 
 bool slice_u64(struct slice s, uint64_t *out);
 bool slice_port(struct slice s, uint16_t *out);
+/* A port of a flow. Protocols without ports have something else there, which is not looked at
+ * (ICMP: type.code); an empty slice leaves *out as it is. */
+bool slice_flow_port(struct slice s, uint8_t proto, uint16_t *out);
 /* Decimal units of unit_ns nanoseconds: "1493737013.541" with 1,000,000,000. What is finer
  * than a nanosecond is read and cut. At most INT64_MAX ns. */
 bool slice_time(struct slice s, uint64_t unit_ns, uint64_t *out_ns);

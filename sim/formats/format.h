@@ -51,7 +51,8 @@ struct format {
     int (*finish)(struct reader *reader);
     void (*stop)(
         struct reader *reader); /* frees; also after a failed start. May be NULL */
-    /* How many records the first bytes seem to hold; 0: not this format. NULL: line() says.
+    /* How many records the first bytes seem to hold; 0: not this format. NULL: line() says,
+     * or, where there is none either, certain() alone.
      * whole: head is the whole file. */
     unsigned (*probe)(struct reader *reader, struct slice head, bool whole);
     /* The file's own words name the format: it wins over any that merely understood the

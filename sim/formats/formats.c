@@ -97,6 +97,9 @@ static unsigned probe(const struct format *format, const struct trace_options *o
     struct reader reader = {.format = format, .options = options, .key = format->key};
     unsigned understood = 0;
 
+    if (format->probe == NULL && format->line == NULL) { /* known by certain() alone */
+        return 0;
+    }
     reader.state = calloc(1, format->state_size + 1);
     if (reader.state == NULL) {
         fprintf(stderr, "locus: out of memory\n");

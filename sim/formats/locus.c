@@ -119,14 +119,6 @@ static bool certain(struct slice head)
     return head.length >= 8 && memcmp(head.text, LOCUS_FILE_MAGIC, 8) == 0;
 }
 
-static unsigned never(struct reader *reader, struct slice head, bool whole)
-{
-    (void)reader;
-    (void)head;
-    (void)whole;
-    return 0;
-}
-
 static void locus_keys(struct writing *w, const struct keyset *keys)
 {
     for (size_t i = 0; i < keys->count; i++) {
@@ -171,7 +163,6 @@ const struct format format_locus = {
     .start = locus_start,
     .read = locus_read,
     .stop = locus_stop,
-    .probe = never,
     .certain = certain,
     .write =
         {

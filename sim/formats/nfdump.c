@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../base/values.h"
 #include "formats.h"
 #include "rows.h"
 
@@ -92,14 +93,6 @@ static bool take_times(struct reader *reader, const struct slice *f,
     return true;
 }
 
-/* ICMP has type.code where ports would be. */
-static bool take_port(struct slice text, uint8_t proto, uint16_t *out)
-{
-    bool has_ports = proto == PROTO_TCP || proto == PROTO_UDP;
-
-    return !has_ports || text.length == 0 || slice_port(text, out);
-}
-
 static bool take_ends(struct reader *reader, const struct slice *f,
                       struct nfdump_row *row, int *status)
 {
@@ -121,8 +114,9 @@ static bool take_ends(struct reader *reader, const struct slice *f,
         return false;
     }
     row->proto = slice_proto(row_field(map, f, ROW_PROTO));
-    if (!take_port(row_field(map, f, ROW_CLIENT_PORT), row->proto, &row->from.port) ||
-        !take_port(row_field(map, f, ROW_DST_PORT), row->proto, &row->to.port)) {
+    if (!slice_flow_port(row_field(map, f, ROW_CLIENT_PORT), row->proto,
+                         &row->from.port) ||
+        !slice_flow_port(row_field(map, f, ROW_DST_PORT), row->proto, &row->to.port)) {
         *status = reader_bad(reader, "port is out of range", "port", "0 to 65535",
                              row_field(map, f, ROW_CLIENT_PORT));
         return false;
@@ -149,11 +143,6 @@ static void choose_client(struct flow *flow, const struct nfdump_row *row, uint8
     } else if (row->first_ns < flow->first_ns) {
         flow->client = from;
     }
-}
-
-static uint64_t add_capped(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static int join(struct reader *reader, const struct nfdump_row *row)

@@ -257,14 +257,6 @@ static bool certain(struct slice head)
     return false;
 }
 
-static unsigned never(struct reader *reader, struct slice head, bool whole)
-{
-    (void)reader;
-    (void)head;
-    (void)whole;
-    return 0;
-}
-
 const struct format format_pcap = {
     .name = "pcap",
     .about = "pcap and pcapng captures; destination: who was asked",
@@ -274,6 +266,5 @@ const struct format format_pcap = {
     .read = pcap_read,
     .finish = pcap_finish,
     .stop = pcap_stop,
-    .probe = never,
     .certain = certain,
 };

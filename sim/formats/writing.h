@@ -10,9 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../base/values.h"
 #include "../records/numbered.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 enum { WRITING_NAME = 1024 }; /* room for a name */
 

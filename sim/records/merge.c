@@ -8,7 +8,7 @@
 
 #include "../base/temporary.h"
 
-static bool no_memory(void)
+bool merge_no_memory(void)
 {
     fprintf(stderr, "locus: out of memory while sorting\n");
     return false;
@@ -20,7 +20,7 @@ bool runs_add(struct runs *runs, struct run run)
         size_t capacity = runs->capacity == 0 ? 16 : runs->capacity * 2;
         struct run *grown = realloc(runs->items, capacity * sizeof(*grown));
         if (grown == NULL) {
-            return no_memory();
+            return merge_no_memory();
         }
         runs->items = grown;
         runs->capacity = capacity;
@@ -107,7 +107,7 @@ bool merge_begin(struct merge *merge, int fd, struct run *runs, size_t first,
     free(merge->heap);
     merge->heap = malloc((count + 1) * sizeof(*merge->heap));
     if (merge->heap == NULL) {
-        return no_memory();
+        return merge_no_memory();
     }
     merge->fd = fd;
     merge->runs = runs;

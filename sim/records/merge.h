@@ -21,6 +21,9 @@ struct runs {
     size_t count, capacity;
 };
 
+/* Says on stderr that there is no memory to sort. Returns false. */
+bool merge_no_memory(void);
+
 /* False after a message on stderr. */
 bool runs_add(struct runs *runs, struct run run);
 /* Reads up to each records, the next of a run that lies in the file, into its buffer. False

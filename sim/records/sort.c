@@ -48,12 +48,6 @@ struct sorter {
     struct numbered_record *merge_memory;
 };
 
-static bool no_memory(void)
-{
-    fprintf(stderr, "locus: out of memory while sorting\n");
-    return false;
-}
-
 /* Memory that is filled from end to end soon: with pages of 2 MiB, where the kernel has them,
  * most page faults are saved. */
 static void *allocate(size_t bytes)
@@ -101,7 +95,7 @@ struct sorter *sorter_create(uint64_t memory_bytes)
     struct sorter *sorter = calloc(1, sizeof(*sorter));
 
     if (sorter == NULL) {
-        no_memory();
+        merge_no_memory();
         return NULL;
     }
     memory_bytes = sorter_memory(memory_bytes);
@@ -203,7 +197,7 @@ static bool seal(struct sorter *sorter)
     }
     struct numbered_record *records = take_stage(sorter);
     if (records == NULL) {
-        return no_memory();
+        return merge_no_memory();
     }
     if (chunks->count > 0) {
         const struct run *last = &chunks->items[chunks->count - 1];
@@ -248,7 +242,7 @@ static bool merge_parts(struct sorter *sorter, size_t first, size_t count)
     free_merge(sorter);
     sorter->merge_memory = malloc(count * each * sizeof(*sorter->merge_memory));
     if (sorter->merge_memory == NULL) {
-        return no_memory();
+        return merge_no_memory();
     }
     for (size_t i = 0; i < count; i++) {
         struct run *part = &sorter->parts.items[first + i];
@@ -325,7 +319,7 @@ static bool make_room(struct sorter *sorter)
         sorter->stage = allocate(sorter->chunk_records * sizeof(*sorter->stage));
     }
     sorter->stage_sorted = true;
-    return sorter->stage != NULL || no_memory();
+    return sorter->stage != NULL || merge_no_memory();
 }
 
 bool sorter_add(struct sorter *sorter, const struct numbered_record *record)

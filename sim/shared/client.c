@@ -8,6 +8,7 @@
 #include <locus/status.h>
 
 #include "../base/errors.h"
+#include "../base/values.h"
 
 /* Wrong arguments, rather than a failure. */
 static bool is_usage(int status)
@@ -39,8 +40,8 @@ int client_failed(const char *command, const char *what, int status, const char 
 int client_watch(const struct client_watch *watch, int (*look)(void *arg), void *arg)
 {
     const struct timespec pause = {
-        .tv_sec = (time_t)(watch->interval_ns / 1000000000),
-        .tv_nsec = (long)(watch->interval_ns % 1000000000),
+        .tv_sec = (time_t)(watch->interval_ns / NS_PER_S),
+        .tv_nsec = (long)(watch->interval_ns % NS_PER_S),
     };
 
     for (uint64_t round = 1; *watch->stop == 0; round++) {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const uint64_t SECOND_NS = 1000000000;
+#include "../base/values.h"
 
 const char *const inspect_verdicts[] = {"no", "partly", "yes"};
 
@@ -104,9 +104,9 @@ static void answer_expiry(const struct inspect_report *p, struct inspect_answer 
     uint64_t span_ns = p->found.span_ns;
 
     a->question = "expiry: idle destinations, sets that shrink";
-    a->verdict = span_ns < 360 * SECOND_NS     ? VERDICT_NO
-                 : span_ns < 86400 * SECOND_NS ? VERDICT_PARTLY
-                                               : VERDICT_YES;
+    a->verdict = span_ns < 360 * NS_PER_S     ? VERDICT_NO
+                 : span_ns < 86400 * NS_PER_S ? VERDICT_PARTLY
+                                              : VERDICT_YES;
     snprintf(a->why, sizeof(a->why), "%s",
              a->verdict == VERDICT_NO
                  ? "shorter than the 6 minutes after which any is stale"

@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "../base/texts.h"
-
-static const uint64_t SECOND_NS = 1000000000;
+#include "../base/values.h"
 
 void inspect_name(const struct inspect_report *p, size_t index, char *text, size_t size)
 {
@@ -28,7 +27,7 @@ static const char *time_text(uint64_t ns, char out[32])
         snprintf(out, 32, "%" PRIu64 " ns", ns);
     } else if (ns < 1000000) {
         snprintf(out, 32, "%.3g us", s * 1e6);
-    } else if (ns < SECOND_NS) {
+    } else if (ns < NS_PER_S) {
         snprintf(out, 32, "%.3g ms", s * 1e3);
     } else if (s < 100) {
         snprintf(out, 32, "%.3g s", s);
@@ -58,7 +57,7 @@ static const char *bytes_text(double bytes, char out[32])
 
 static const char *date_text(uint64_t ns, char out[32])
 {
-    time_t when = (time_t)(ns / SECOND_NS);
+    time_t when = (time_t)(ns / NS_PER_S);
     struct tm tm;
 
     if (gmtime_r(&when, &tm) == NULL ||

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../base/errors.h"
+#include "../base/values.h"
 #include "../formats/reader.h"
 #include "../records/keyset.h"
 #include "../records/sort.h"
@@ -255,11 +256,6 @@ static bool count_window(struct trace *trace)
     free(destinations);
     free(clients);
     return got == 0 && trace_rewind(trace);
-}
-
-static uint64_t add_capped(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static bool finish(struct trace *trace)
