@@ -99,8 +99,7 @@ circles() {
 
 # Files that still depend on each other in a circle, to be cut; nothing else may join them. In
 # the core: a service, its servers and its schedulers.
-# And the Redis connection with its TLS.
-known='redis_connection|redis_tls|locality|sched|sched_lblc|select|server|service|slowstart|counters'
+known='locality|sched|sched_lblc|select|server|service|slowstart|counters'
 
 # What is not known of the circles that it reads.
 unknown() {

@@ -11,6 +11,7 @@
  *   redis_nodes.c       the nodes, and the connections to each
  *   redis_connection.c  one connection
  *   redis_tls.c         its TLS by OpenSSL; redis_tls_none.c without
+ *   redis_wait.c        waiting for a socket
  *   redis_reply.c       replies
  *   redis_figures.c     what has happened
  *
