@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines that apply the choice, and the replay that shows its figures again. */
+#include "apply.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "report.h"
 
 /* A word for the shell, quoted where it has to be. */
 static void print_word(const char *word)

@@ -12,30 +12,9 @@ export LOCUS_POOL_URI
 check() {
     name=$1 code=$2 expected=$3
     shift 3
-    n=$((n + 1))
     got=$("$locus" pool "$@" 2>"$dir/err")
     rc=$?
-    if [ "$rc" = "$code" ] && [ "$got" = "$expected" ]; then
-        echo "ok $n - $name"
-    else
-        failed=1
-        echo "not ok $n - $name"
-        echo "# exit code $rc, expected $code"
-        echo "$got" | sed 's/^/# got: /'
-        sed 's/^/# stderr: /' "$dir/err"
-    fi
-}
-
-# said NAME TEXT: the last stderr contains it.
-said() {
-    n=$((n + 1))
-    if grep -qF -- "$2" "$dir/err"; then
-        echo "ok $n - $1"
-    else
-        failed=1
-        echo "not ok $n - $1"
-        sed 's/^/# stderr: /' "$dir/err"
-    fi
+    verdict "$name" "$code" "$expected"
 }
 
 check "an empty pool ends with 4" 4 "" pick

@@ -14,33 +14,12 @@ export LOCUS_REGISTRY_URI
 check() {
     name=$1 code=$2 expected=$3
     shift 3
-    n=$((n + 1))
     "$locus" "$@" >"$dir/out" 2>"$dir/err" <"$dir/in"
     rc=$?
     got=$(sed 's/ [0-9-]*T[0-9:]*Z$/ SINCE/; s/"since_ms":[0-9]*/"since_ms":N/
         s/"elapsed_us":[0-9]*/"elapsed_us":N/; s/"round_trips":[0-9]*/"round_trips":N/
         /^round trips/d' "$dir/out")
-    if [ "$rc" = "$code" ] && [ "$got" = "$expected" ]; then
-        echo "ok $n - $name"
-    else
-        failed=1
-        echo "not ok $n - $name"
-        echo "# exit code $rc, expected $code"
-        echo "$got" | sed 's/^/# got: /'
-        sed 's/^/# stderr: /' "$dir/err"
-    fi
-}
-
-# said NAME TEXT: the last stderr contains it.
-said() {
-    n=$((n + 1))
-    if grep -qF -- "$2" "$dir/err"; then
-        echo "ok $n - $1"
-    else
-        failed=1
-        echo "not ok $n - $1"
-        sed 's/^/# stderr: /' "$dir/err"
-    fi
+    verdict "$name" "$code" "$expected"
 }
 
 : >"$dir/in"
