@@ -39,6 +39,12 @@
  * freed, which happens only after its removal and after the last connection and the
  * last destination that refer to it are gone.
  *
+ * NOT MODELLED. Persistence (ipvsadm -p): every connection is scheduled, where a kernel sends
+ * a client's later ones after its first, even to a quiesced server. Port reuse: every
+ * connection is new, where a kernel may take a SYN for an old one that lingers. Expiry on
+ * removal (expire_nodest_conn): a connection counts until its caller unbinds it. Who has a
+ * connection table keeps these habits there.
+ *
  * ERRORS. See status.h. A failed call leaves the service as it was. One exception: a
  * pick never fails for lack of memory; the destination is then not remembered, and
  * locus_service_stats.forgotten counts it.
