@@ -25,6 +25,7 @@
 #ifndef LOCUS_LOCALITY_H
 #define LOCUS_LOCALITY_H
 
+#include "clock.h"
 #include "destmap.h"
 #include "keyqueue.h"
 #include "select.h"
@@ -81,12 +82,6 @@ static inline bool dest_is_set(const struct dest *dest)
 static inline uint32_t dest_server(const struct dest *dest)
 {
     return dest->ref - 1;
-}
-
-/* Ticks since; 32-bit ticks wrap, ages do not. */
-static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
-{
-    return (int64_t)(uint32_t)(tick32(svc) - since);
 }
 
 static inline bool age_has_expired(const struct locus_service *svc, int64_t age)

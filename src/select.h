@@ -6,7 +6,7 @@
 #ifndef LOCUS_SELECT_H
 #define LOCUS_SELECT_H
 
-#include "service.h"
+#include "core.h"
 
 /* a * b < c * d, for any of them: 96 bits where 64 do not suffice. */
 static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)

@@ -5,6 +5,7 @@
  */
 #include "counters.h"
 #include "select.h"
+#include "clock.h"
 #include "slowstart.h"
 
 /* An allocation that fails leaves the table as it was; the add then finds out. */

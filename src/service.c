@@ -3,6 +3,7 @@
  * Services: create and destroy, the scheduler's life, picks, the clock and periodic work,
  * introspection.
  */
+#include "clock.h"
 #include "counters.h"
 #include "locality.h"
 #include "slowstart.h"
@@ -27,51 +28,6 @@ static void heap_free(void *ctx, void *ptr, size_t size)
     (void)ctx;
     (void)size;
     free(ptr);
-}
-
-/* ---- clock ---- */
-
-void locus_set_tick(struct locus_service *svc, uint64_t now_ns)
-{
-    svc->tick = now_ns / svc->tick_ns;
-    svc->tick_end_ns = svc->tick < UINT64_MAX / svc->tick_ns
-                           ? (svc->tick + 1) * svc->tick_ns
-                           : UINT64_MAX;
-}
-
-static int64_t ticks_of(const struct locus_service *svc, int64_t ns)
-{
-    int64_t unit = svc->tick_ns > INT64_MAX ? INT64_MAX : (int64_t)svc->tick_ns;
-
-    return ns >= 0 ? ns / unit : -((-ns + unit - 1) / unit);
-}
-
-/* The kernel's timer wheel: the further off, the coarser. Up to 63 ticks away a timer fires
- * at the tick after its expiry, up to 63 * 8^n at the next multiple of 8^n. */
-static uint64_t wheel(uint64_t now, uint64_t delay)
-{
-    uint64_t grain = 1;
-
-    while (delay >= 63 * grain && grain < (uint64_t)1 << 57) {
-        grain *= 8;
-    }
-    return ((now + delay) / grain + 1) * grain;
-}
-
-void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns)
-{
-    uint64_t delay = delay_ns / svc->tick_ns;
-
-    if (delay == 0) {
-        delay = 1;
-    }
-    timer->order = svc->timer_order++;
-    if (delay > UINT64_MAX / 2 - svc->tick) {
-        timer->due = LOCUS_NEVER;
-    } else {
-        timer->due =
-            svc->rules.timer_wheel ? wheel(svc->tick, delay) : svc->tick + delay;
-    }
 }
 
 /* ---- the scheduler's life ---- */
@@ -214,13 +170,13 @@ static void configure(struct locus_service *svc,
     svc->wide = svc->family != LOCUS_IPV4;
     svc->seed = svc->rng = config->seed;
     svc->tick_ns = config->tick_ns != 0 ? config->tick_ns : TICK_NS_DEFAULT;
-    locus_set_tick(svc, config->now_ns);
+    set_tick(svc, config->now_ns);
     locus_service_set_expiration(svc, config->expiration_ns != 0
                                           ? config->expiration_ns
                                           : EXPIRATION_NS_DEFAULT);
     svc->set_decay = svc->rules.set_decay_ns > INT64_MAX
                          ? INT64_MAX
-                         : ticks_of(svc, (int64_t)svc->rules.set_decay_ns);
+                         : locus_ticks_of(svc, (int64_t)svc->rules.set_decay_ns);
     if (config->max_entries != 0) {
         svc->rules.max_entries = config->max_entries;
         svc->rules.soft_entries = config->max_entries - config->max_entries / 3;
@@ -289,7 +245,7 @@ void locus_service_set_expiration(struct locus_service *svc, int64_t expiration_
     } else if (expiration_ns < -EXPIRATION_NS_MAX) {
         expiration_ns = -EXPIRATION_NS_MAX;
     }
-    svc->expiration = ticks_of(svc, expiration_ns);
+    svc->expiration = locus_ticks_of(svc, expiration_ns);
 }
 
 void locus_service_set_seed(struct locus_service *svc, uint64_t seed)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "slowstart.h"
 
+#include "clock.h"
+
 enum {
     STEPS = 256,    /* of a window, if ticks are fine enough */
     PART_BITS = 16, /* of fractions of an increase */

@@ -10,7 +10,7 @@
 #ifndef LOCUS_SLOWSTART_H
 #define LOCUS_SLOWSTART_H
 
-#include "service.h"
+#include "core.h"
 
 enum { SHARE_BITS = 8 }; /* of a weight's fraction */
 

@@ -7,7 +7,7 @@
 #define LOCUS_SCHED_TABLE_H
 
 #include "../hash.h"
-#include "../service.h"
+#include "../core.h"
 
 /* Marks all buckets as never filled. */
 static inline void table_init(uint32_t *buckets, uint32_t count)

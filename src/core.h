@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a service: servers in stable slots, the list that gives them an order, the
- * clock, and the scheduler's state. Who may write what:
- *
- *   server.c    servers, list, trash, counters, thresholds; calls server_event
- *   service.c   everything at create and destroy; the scheduler's life; picks; ticks
- *   select.c    the selection index
- *   slowstart.c servers' ramps, svc->slow
- *   sched/      its own state behind svc->state, and destinations (refs) through
- *               locality.c or server_ref()
+ * clock, and the scheduler's state. All else of the core is functions on it.
  */
-#ifndef LOCUS_SERVICE_H
-#define LOCUS_SERVICE_H
+#ifndef LOCUS_CORE_H
+#define LOCUS_CORE_H
 
 #include "hash.h"
 
@@ -168,26 +161,6 @@ struct locus_service {
     struct locus_service_stats
         stats; /* its counters; sizes are filled in when asked for */
 };
-
-/* ---- clock ---- */
-
-void locus_set_tick(struct locus_service *svc, uint64_t now_ns);
-
-/* The clock as an argument: a step back counts as no time passed. */
-static inline void clock_set(struct locus_service *svc, uint64_t now_ns)
-{
-    if (now_ns >= svc->tick_end_ns) {
-        locus_set_tick(svc, now_ns);
-    }
-}
-
-/* Arms a timer to fire after that many ns, as the rules round it. */
-void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns);
-
-static inline uint32_t tick32(const struct locus_service *svc)
-{
-    return (uint32_t)svc->tick;
-}
 
 /* ---- servers ---- */
 
