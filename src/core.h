@@ -174,6 +174,17 @@ static inline void server_unref(struct locus_service *svc, uint32_t server)
     svc->servers[server].refs--;
 }
 
+/* Whether a caller's number is that of a server, and of one in service. */
+static inline bool server_known(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state != SERVER_FREE;
+}
+
+static inline bool server_in_service(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state == SERVER_IN_SERVICE;
+}
+
 /* A removed server that will not come back: no destination knows it any more. */
 static inline bool server_purged(const struct locus_service *svc, uint32_t server)
 {
@@ -194,15 +205,6 @@ static inline uint32_t server_capacity(const struct locus_service *svc,
     return s->weight == 0 || configured == 0 ? s->weight : configured;
 }
 
-/* Recomputes all that is derived from a server's weight, counters and flags. */
-void locus_server_refresh(struct locus_service *svc, uint32_t slot);
-void locus_servers_refresh(struct locus_service *svc);
-/* What else follows a bind of a connection of that state to a server that is watched.
- * LOCUS_ERANGE: it had as many as can be counted, and has them again. */
-NOINLINE int locus_server_bound(struct locus_service *svc, struct server *s,
-                                unsigned at);
-/* The same of an unbind. LOCUS_OK. */
-NOINLINE int locus_server_unbound(struct locus_service *svc, struct server *s);
 /* Looks through the trash, at most budget servers; how many. svc->trash_running tells
  * whether that was all. */
 size_t locus_trash_run(struct locus_service *svc, size_t budget);

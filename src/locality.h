@@ -28,7 +28,7 @@
 #include "clock.h"
 #include "destmap.h"
 #include "keyqueue.h"
-#include "select.h"
+#include "load.h"
 
 enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 
@@ -87,16 +87,6 @@ static inline uint32_t dest_server(const struct dest *dest)
 static inline bool age_has_expired(const struct locus_service *svc, int64_t age)
 {
     return svc->rules.gc_strict ? age > svc->expiration : age >= svc->expiration;
-}
-
-/* A server may be picked and does not spill. Where servers have room the first question
- * settles it, where all of them are above their capacity the second; so that both are
- * predicted. */
-static inline bool serves_easily(const struct locus_service *svc,
-                                 const struct server *s)
-{
-    return LIKELY((int32_t)s->spill_load <= s->limit) ||
-           (svc->under_half == 0 && s->load.divisor != 0);
 }
 
 static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest,

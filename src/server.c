@@ -3,10 +3,11 @@
  * Servers: slots, list and trash, weights and thresholds, connection counters. The only
  * place that calls a scheduler's server_event.
  */
-#include "counters.h"
-#include "select.h"
 #include "clock.h"
+#include "derived.h"
+#include "select.h"
 #include "slowstart.h"
+#include "thresholds.h"
 
 /* An allocation that fails leaves the table as it was; the add then finds out. */
 #undef uthash_malloc
@@ -49,149 +50,6 @@ static void list_remove(struct locus_service *svc, struct server_list *list,
         svc->identities[next]->prev = prev;
     }
     list->count--;
-}
-
-/* ---- what is derived ---- */
-
-static uint32_t half_of(const struct locus_service *svc, uint32_t slot)
-{
-    const struct server *s = &svc->servers[slot];
-    bool counted = s->state == SERVER_IN_SERVICE &&
-                   (!svc->rules.spill_eligible_only || s->load.divisor != 0);
-    uint32_t capacity = counted ? share_capacity(svc, slot) : 0;
-
-    return capacity / 2 + capacity % 2;
-}
-
-void locus_server_refresh(struct locus_service *svc, uint32_t slot)
-{
-    struct server *s = &svc->servers[slot];
-    uint32_t upper = svc->identities[slot]->upper;
-    bool was_under = s->spill_load < s->half;
-    uint32_t divisor = s->load.divisor;
-
-    if (svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
-        s->overloaded = upper > 0 && server_total(s) >= upper;
-    }
-    bool usable = s->state == SERVER_IN_SERVICE && s->weight > 0 && !s->overloaded;
-    s->load.divisor = !usable                   ? 0
-                      : svc->load_rule.weighted ? share_divisor(svc, slot)
-                                                : 1;
-    s->load.cost = svc->load_rule.base +
-                   (uint64_t)svc->load_rule.per_active * s->conns[LOCUS_ACTIVE] +
-                   (uint64_t)svc->load_rule.per_inactive * s->conns[LOCUS_INACTIVE];
-    s->limit = usable ? (int32_t)server_capacity(svc, s) : -1;
-    s->half = half_of(svc, slot);
-    s->watched_from = svc->indexed || upper != 0 ? 0 : INT32_MAX;
-    svc->under_half += (uint32_t)(s->spill_load < s->half) - (uint32_t)was_under;
-    select_changed(svc, slot);
-    if (svc->ops->divisor_changed != NULL && s->load.divisor != divisor) {
-        svc->ops->divisor_changed(svc, slot, divisor);
-    }
-}
-
-void locus_servers_refresh(struct locus_service *svc)
-{
-    for (uint32_t i = 0; i < svc->slots; i++) {
-        if (svc->servers[i].state != SERVER_FREE) {
-            locus_server_refresh(svc, i);
-        }
-    }
-}
-
-/* ---- thresholds ---- */
-
-static uint32_t lower_in_force(const struct identity *identity)
-{
-    return identity->lower != 0 ? identity->lower
-                                : identity->upper - (identity->upper >> 2);
-}
-
-static void threshold_bound(const struct locus_service *svc, struct server *s,
-                            uint32_t upper)
-{
-    if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        s->overloaded |= server_total(s) == upper;
-    } else if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
-        s->overloaded |= server_total(s) >= upper;
-    }
-}
-
-/* total is already one less. */
-static void threshold_unbound(const struct locus_service *svc, struct server *s,
-                              const struct identity *identity)
-{
-    bool below;
-
-    if (svc->rules.threshold == LOCUS_THRESHOLD_EDGE) {
-        below = server_total(s) + 1 == lower_in_force(identity);
-    } else if (identity->lower != 0) {
-        below = server_total(s) < identity->lower;
-    } else {
-        below = (uint64_t)server_total(s) * 4 < (uint64_t)identity->upper * 3;
-    }
-    s->overloaded = s->overloaded && !below;
-}
-
-/* What follows a bind (or unbind) of a server that is watched. */
-static void counted(struct locus_service *svc, struct server *s, bool bound)
-{
-    uint32_t slot = s->load.server;
-    const struct identity *identity = svc->identities[slot];
-    bool before = s->overloaded;
-
-    if (identity->upper != 0) {
-        if (bound) {
-            threshold_bound(svc, s, identity->upper);
-        } else {
-            threshold_unbound(svc, s, identity);
-        }
-        if (s->overloaded != before || svc->rules.threshold == LOCUS_THRESHOLD_PLAIN) {
-            locus_server_refresh(svc, slot);
-        }
-    }
-    select_changed(svc, slot);
-}
-
-int locus_server_bound(struct locus_service *svc, struct server *s, unsigned at)
-{
-    if (server_total(s) > INT32_MAX) {
-        server_take(svc, s, at);
-        return LOCUS_ERANGE;
-    }
-    counted(svc, s, true);
-    return LOCUS_OK;
-}
-
-int locus_server_unbound(struct locus_service *svc, struct server *s)
-{
-    counted(svc, s, false);
-    return LOCUS_OK;
-}
-
-static void threshold_edited(const struct locus_service *svc, uint32_t slot,
-                             uint32_t upper, uint32_t lower)
-{
-    struct server *s = &svc->servers[slot];
-    struct identity *identity = svc->identities[slot];
-    uint32_t upper_before = identity->upper;
-    bool changed = upper != upper_before || lower != identity->lower;
-
-    identity->upper = upper;
-    identity->lower = lower;
-    if (svc->rules.threshold == LOCUS_THRESHOLD_CLASSIC) {
-        s->overloaded = s->overloaded && upper != 0 && upper <= upper_before;
-        return;
-    }
-    if (!changed) {
-        return;
-    }
-    if (upper == 0 || server_total(s) < lower_in_force(identity)) {
-        s->overloaded = false;
-    }
-    if (upper != 0 && server_total(s) >= upper) {
-        s->overloaded = true;
-    }
 }
 
 /* ---- slots ---- */
@@ -371,16 +229,6 @@ void locus_servers_fini(struct locus_service *svc)
 
 /* ---- configuration ---- */
 
-static bool in_service(const struct locus_service *svc, uint32_t server)
-{
-    return server < svc->slots && svc->servers[server].state == SERVER_IN_SERVICE;
-}
-
-static bool known(const struct locus_service *svc, uint32_t server)
-{
-    return server < svc->slots && svc->servers[server].state != SERVER_FREE;
-}
-
 static int check_numbers(const struct locus_service *svc,
                          const struct locus_server_config *config)
 {
@@ -412,7 +260,7 @@ static void configure(struct locus_service *svc, uint32_t slot,
 {
     set_weight(svc, slot, config->weight, config->capacity);
     locus_slowstart_weighted(svc, slot, config->warm);
-    threshold_edited(svc, slot, config->upper_threshold, config->lower_threshold);
+    locus_threshold_edited(svc, slot, config->upper_threshold, config->lower_threshold);
     locus_server_refresh(svc, slot);
 }
 
@@ -490,7 +338,7 @@ int locus_server_edit(struct locus_service *svc, uint32_t server,
 {
     int status = check_numbers(svc, config);
 
-    if (!in_service(svc, server)) {
+    if (!server_in_service(svc, server)) {
         return LOCUS_ENOENT;
     }
     if (status != LOCUS_OK) {
@@ -508,7 +356,7 @@ int locus_server_set_weight(struct locus_service *svc, uint32_t server, uint32_t
 {
     struct locus_server_config config = {.weight = weight};
 
-    if (!in_service(svc, server)) {
+    if (!server_in_service(svc, server)) {
         return LOCUS_ENOENT;
     }
     config.upper_threshold = svc->identities[server]->upper;
@@ -519,7 +367,7 @@ int locus_server_set_weight(struct locus_service *svc, uint32_t server, uint32_t
 
 int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now_ns)
 {
-    if (!in_service(svc, server)) {
+    if (!server_in_service(svc, server)) {
         return LOCUS_ENOENT;
     }
     clock_set(svc, now_ns);
@@ -644,63 +492,6 @@ void locus_server_set_counts(struct locus_service *svc, uint32_t slot, uint32_t 
     locus_server_refresh(svc, slot);
 }
 
-/* ---- connections ---- */
-
-int locus_conn_bind(struct locus_service *svc, uint32_t server,
-                    enum locus_conn_state state)
-{
-    return known(svc, server) ? server_bind(svc, &svc->servers[server], index_of(state))
-                              : LOCUS_ENOENT;
-}
-
-/* Why a server has no connection to change. */
-static int no_connection(const struct server *s)
-{
-    return s->state == SERVER_FREE ? LOCUS_ENOENT : LOCUS_ERANGE;
-}
-
-/* Two functions, since a compiler makes of one a mixture that needs a stack. */
-static NOINLINE int become_inactive(struct locus_service *svc, struct server *s)
-{
-    server_move(svc, s, LOCUS_INACTIVE);
-    return LOCUS_OK;
-}
-
-static NOINLINE int become_active(struct locus_service *svc, struct server *s)
-{
-    server_move(svc, s, LOCUS_ACTIVE);
-    return LOCUS_OK;
-}
-
-int locus_conn_move(struct locus_service *svc, uint32_t server,
-                    enum locus_conn_state from, enum locus_conn_state to)
-{
-    if (server >= svc->slots) {
-        return LOCUS_ENOENT;
-    }
-    struct server *s = &svc->servers[server];
-    if (UNLIKELY(s->conns[index_of(from)] == 0)) {
-        return no_connection(s);
-    }
-    if (index_of(from) == index_of(to)) {
-        return LOCUS_OK;
-    }
-    return index_of(to) == LOCUS_INACTIVE ? become_inactive(svc, s)
-                                          : become_active(svc, s);
-}
-
-int locus_conn_unbind(struct locus_service *svc, uint32_t server,
-                      enum locus_conn_state state)
-{
-    if (server >= svc->slots) {
-        return LOCUS_ENOENT;
-    }
-    struct server *s = &svc->servers[server];
-    return LIKELY(s->conns[index_of(state)] != 0)
-               ? server_unbind(svc, s, index_of(state))
-               : no_connection(s);
-}
-
 /* ---- introspection ---- */
 
 uint32_t locus_server_find(const struct locus_service *svc,
@@ -708,8 +499,8 @@ uint32_t locus_server_find(const struct locus_service *svc,
 {
     const struct identity *identity = find_identity(svc, address);
 
-    return identity != NULL && in_service(svc, identity->slot) ? identity->slot
-                                                               : LOCUS_NO_SERVER;
+    return identity != NULL && server_in_service(svc, identity->slot) ? identity->slot
+                                                                      : LOCUS_NO_SERVER;
 }
 
 uint32_t locus_server_next(const struct locus_service *svc, uint32_t server)
@@ -717,7 +508,7 @@ uint32_t locus_server_next(const struct locus_service *svc, uint32_t server)
     if (server == LOCUS_NO_SERVER) {
         return svc->list.head;
     }
-    return in_service(svc, server) ? svc->servers[server].next : LOCUS_NO_SERVER;
+    return server_in_service(svc, server) ? svc->servers[server].next : LOCUS_NO_SERVER;
 }
 
 uint32_t locus_trash_next(const struct locus_service *svc, uint32_t server)
@@ -725,14 +516,15 @@ uint32_t locus_trash_next(const struct locus_service *svc, uint32_t server)
     if (server == LOCUS_NO_SERVER) {
         return svc->trash.head;
     }
-    return known(svc, server) && !in_service(svc, server) ? svc->servers[server].next
-                                                          : LOCUS_NO_SERVER;
+    return server_known(svc, server) && !server_in_service(svc, server)
+               ? svc->servers[server].next
+               : LOCUS_NO_SERVER;
 }
 
 int locus_server_get(const struct locus_service *svc, uint32_t server,
                      struct locus_server_info *out)
 {
-    if (!known(svc, server)) {
+    if (!server_known(svc, server)) {
         return LOCUS_ENOENT;
     }
     const struct server *s = &svc->servers[server];

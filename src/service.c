@@ -5,7 +5,9 @@
  */
 #include "clock.h"
 #include "counters.h"
+#include "derived.h"
 #include "locality.h"
+#include "schedulers.h"
 #include "slowstart.h"
 
 #include <stdlib.h>

@@ -2,6 +2,8 @@
 #include "slowstart.h"
 
 #include "clock.h"
+#include "derived.h"
+#include "share.h"
 
 enum {
     STEPS = 256,    /* of a window, if ticks are fine enough */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of schedulers. */
-#include "sched.h"
+#include "schedulers.h"
 
 #include <string.h>
 
