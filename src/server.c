@@ -1,231 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Servers: slots, list and trash, weights and thresholds, connection counters. The only
- * place that calls a scheduler's server_event.
+ * Servers come, are edited, go and are looked at. The only place that calls a scheduler's
+ * server_event.
  */
+#include "server.h"
+
 #include "clock.h"
 #include "derived.h"
+#include "identities.h"
 #include "select.h"
+#include "slots.h"
 #include "slowstart.h"
 #include "thresholds.h"
-
-/* An allocation that fails leaves the table as it was; the add then finds out. */
-#undef uthash_malloc
-#undef uthash_free
-#undef uthash_nonfatal_oom
-#define uthash_malloc(size) alloc_bytes(&svc->allocator, size)
-#define uthash_free(ptr, size) release(&svc->allocator, ptr, size)
-#define uthash_nonfatal_oom(element) ((element)->slot = LOCUS_NO_SERVER)
-
-enum { CACHE_LINE = 64, SLOTS_MAX = 1 << 24 };
-
-/* ---- lists of slots ---- */
-
-static void list_push(struct locus_service *svc, struct server_list *list,
-                      uint32_t slot)
-{
-    struct server *s = &svc->servers[slot];
-
-    svc->identities[slot]->prev = LOCUS_NO_SERVER;
-    s->next = list->head;
-    if (list->head != LOCUS_NO_SERVER) {
-        svc->identities[list->head]->prev = slot;
-    }
-    list->head = slot;
-    list->count++;
-}
-
-/* The server's own links stay as they were. */
-static void list_remove(struct locus_service *svc, struct server_list *list,
-                        uint32_t slot)
-{
-    uint32_t next = svc->servers[slot].next, prev = svc->identities[slot]->prev;
-
-    if (prev != LOCUS_NO_SERVER) {
-        svc->servers[prev].next = next;
-    } else {
-        list->head = next;
-    }
-    if (next != LOCUS_NO_SERVER) {
-        svc->identities[next]->prev = prev;
-    }
-    list->count--;
-}
-
-/* ---- slots ---- */
-
-static int grow_slots(struct locus_service *svc)
-{
-    uint32_t capacity = svc->capacity == 0 ? 16 : 2 * svc->capacity;
-    size_t block_bytes = capacity * sizeof(struct server) + CACHE_LINE;
-    size_t old_bytes = svc->capacity * sizeof(struct server) + CACHE_LINE;
-    size_t slot_size = svc->ops->slot_size;
-    struct identity **identities;
-    void *slot_state;
-    char *block;
-
-    if (svc->capacity >= SLOTS_MAX) {
-        return LOCUS_ENOMEM;
-    }
-    block = alloc_zeroed(&svc->allocator, block_bytes);
-    identities = alloc_zeroed(&svc->allocator, capacity * sizeof(*identities));
-    slot_state =
-        slot_size > 0 ? alloc_zeroed(&svc->allocator, capacity * slot_size) : NULL;
-    if (block == NULL || identities == NULL || (slot_state == NULL && slot_size > 0) ||
-        locus_select_resize(svc, capacity) != 0) {
-        release(&svc->allocator, block, block_bytes);
-        release(&svc->allocator, identities, capacity * sizeof(*identities));
-        release(&svc->allocator, slot_state, capacity * slot_size);
-        return LOCUS_ENOMEM;
-    }
-    struct server *servers =
-        (struct server *)(void *)(block + (CACHE_LINE - (uintptr_t)block % CACHE_LINE));
-    if (svc->slots > 0) {
-        memcpy(servers, svc->servers, svc->slots * sizeof(*servers));
-        memcpy(identities, svc->identities, svc->slots * sizeof(*identities));
-    }
-    if (svc->slots > 0 && slot_size > 0) {
-        memcpy(slot_state, svc->slot_state, svc->slots * slot_size);
-    }
-    release(&svc->allocator, svc->servers_block, old_bytes);
-    release(&svc->allocator, svc->identities, svc->capacity * sizeof(*identities));
-    release(&svc->allocator, svc->slot_state, svc->capacity * slot_size);
-    svc->slot_state = slot_state;
-    svc->servers_block = block;
-    svc->servers = servers;
-    svc->identities = identities;
-    svc->capacity = capacity;
-    locus_select_reset(svc);
-    return LOCUS_OK;
-}
-
-static int take_slot(struct locus_service *svc, uint32_t *out)
-{
-    if (svc->unused != LOCUS_NO_SERVER) {
-        *out = svc->unused;
-        svc->unused = svc->servers[*out].next;
-    } else {
-        if (svc->slots == svc->capacity) {
-            int status = grow_slots(svc);
-            if (status != LOCUS_OK) {
-                return status;
-            }
-        }
-        *out = svc->slots++;
-    }
-    memset(&svc->servers[*out], 0, sizeof(struct server));
-    svc->servers[*out].load.server = *out;
-    return LOCUS_OK;
-}
-
-static void give_slot(struct locus_service *svc, uint32_t slot)
-{
-    svc->identities[slot] = NULL;
-    svc->servers[slot].state = SERVER_FREE;
-    svc->servers[slot].next = svc->unused;
-    svc->unused = slot;
-}
-
-/* ---- identities ---- */
-
-static void set_key(struct identity *identity, const struct locus_address *address)
-{
-    memset(&identity->key, 0, sizeof(identity->key));
-    identity->key.family = (uint32_t)address->family;
-    identity->key.port = address->port;
-    if (address->family == LOCUS_IPV4) {
-        memcpy(identity->key.bytes, &address->key.ipv4, sizeof(address->key.ipv4));
-    } else {
-        memcpy(identity->key.bytes, address->key.bytes, sizeof(identity->key.bytes));
-    }
-}
-
-static struct locus_address get_address(const struct identity *identity)
-{
-    struct locus_address address;
-
-    memset(&address, 0, sizeof(address));
-    address.family = (enum locus_family)identity->key.family;
-    address.port = (uint16_t)identity->key.port;
-    if (address.family == LOCUS_IPV4) {
-        memcpy(&address.key.ipv4, identity->key.bytes, sizeof(address.key.ipv4));
-    } else {
-        memcpy(address.key.bytes, identity->key.bytes, sizeof(identity->key.bytes));
-    }
-    return address;
-}
-
-static struct identity *find_identity(const struct locus_service *svc,
-                                      const struct locus_address *address)
-{
-    struct identity wanted, *found;
-
-    set_key(&wanted, address);
-    HASH_FIND(hh, svc->by_address, &wanted.key, sizeof(wanted.key), found);
-    return found;
-}
-
-/* A slot and an identity for a new address. */
-static int make_server(struct locus_service *svc,
-                       const struct locus_server_config *config, uint32_t *out)
-{
-    struct identity *identity = alloc_zeroed(&svc->allocator, sizeof(*identity));
-
-    if (identity == NULL || take_slot(svc, out) != LOCUS_OK) {
-        release(&svc->allocator, identity, sizeof(*identity));
-        return LOCUS_ENOMEM;
-    }
-    set_key(identity, &config->address);
-    identity->slot = *out;
-    HASH_ADD(hh, svc->by_address, key, sizeof(identity->key), identity);
-    if (identity->slot == LOCUS_NO_SERVER) {
-        give_slot(svc, *out);
-        release(&svc->allocator, identity, sizeof(*identity));
-        return LOCUS_ENOMEM;
-    }
-    svc->identities[*out] = identity;
-    return LOCUS_OK;
-}
-
-static void forget_address(struct locus_service *svc, struct identity *identity)
-{
-    HASH_DELETE(hh, svc->by_address, identity);
-}
-
-/* Rules that purge know nobody in the trash by his address. */
-static bool keeps_address(const struct locus_service *svc, bool in_trash)
-{
-    return !in_trash || !svc->rules.purge_removed;
-}
-
-void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash)
-{
-    struct identity *identity = svc->identities[slot];
-
-    if (keeps_address(svc, in_trash)) {
-        forget_address(svc, identity);
-    }
-    release(&svc->allocator, identity, sizeof(*identity));
-    give_slot(svc, slot);
-}
-
-static void free_server(struct locus_service *svc, uint32_t slot)
-{
-    list_remove(svc, &svc->trash, slot);
-    locus_server_abandon(svc, slot, true);
-}
-
-void locus_servers_fini(struct locus_service *svc)
-{
-    HASH_CLEAR(hh, svc->by_address);
-    for (uint32_t i = 0; i < svc->slots; i++) {
-        release(&svc->allocator, svc->identities[i], sizeof(struct identity));
-    }
-    locus_select_fini(svc);
-    release(&svc->allocator, svc->servers_block,
-            svc->capacity * sizeof(struct server) + CACHE_LINE);
-    release(&svc->allocator, svc->identities, svc->capacity * sizeof(*svc->identities));
-}
+#include "trash.h"
 
 /* ---- configuration ---- */
 
@@ -271,14 +58,6 @@ static void notify(struct locus_service *svc, uint32_t slot, enum server_event e
     }
 }
 
-/* A server that is about to leave the trash must not be where a look through it goes on. */
-static void leave_trash(struct locus_service *svc, uint32_t slot)
-{
-    if (svc->trash_cursor == slot) {
-        svc->trash_cursor = svc->servers[slot].next;
-    }
-}
-
 static void enter_service(struct locus_service *svc, uint32_t slot,
                           const struct locus_server_config *config)
 {
@@ -289,7 +68,7 @@ static void enter_service(struct locus_service *svc, uint32_t slot,
                        ? svc->next_rank
                        : UINT64_MAX - svc->next_rank;
     svc->next_rank++;
-    list_push(svc, &svc->list, slot);
+    locus_list_push(svc, &svc->list, slot);
     if (!svc->indexed && svc->slots > SELECT_SCAN) {
         locus_select_reset(svc);
     }
@@ -301,7 +80,7 @@ int locus_server_add(struct locus_service *svc,
                      const struct locus_server_config *config, uint64_t now_ns,
                      uint32_t *out)
 {
-    struct identity *identity = find_identity(svc, &config->address);
+    struct identity *identity = locus_identity_find(svc, &config->address);
     int status = check_numbers(svc, config);
     uint32_t slot;
 
@@ -316,10 +95,9 @@ int locus_server_add(struct locus_service *svc,
     }
     if (identity != NULL) {
         slot = identity->slot;
-        leave_trash(svc, slot);
-        list_remove(svc, &svc->trash, slot);
+        locus_trash_leave(svc, slot);
     } else {
-        status = make_server(svc, config, &slot);
+        status = locus_identity_make(svc, &config->address, &slot);
         if (status != LOCUS_OK) {
             return status;
         }
@@ -371,60 +149,13 @@ int locus_server_remove(struct locus_service *svc, uint32_t server, uint64_t now
         return LOCUS_ENOENT;
     }
     clock_set(svc, now_ns);
-    struct identity *identity = svc->identities[server];
-    list_remove(svc, &svc->list, server);
+    locus_list_remove(svc, &svc->list, server);
     svc->servers[server].state = SERVER_IN_TRASH;
     locus_slowstart_removed(svc, server);
     locus_server_refresh(svc, server);
     notify(svc, server, SERVER_REMOVED);
-    if (svc->trash.count == 0) {
-        locus_timer_arm(svc, &svc->trash_timer, svc->rules.trash_ns);
-    }
-    identity->idle = false;
-    list_push(svc, &svc->trash, server);
-    if (svc->rules.purge_removed) {
-        forget_address(svc, identity);
-    }
+    locus_trash_enter(svc, server);
     return LOCUS_OK;
-}
-
-/* ---- trash ---- */
-
-/* Frees a server that nothing has referred to for long enough. */
-static void look_at_trash(struct locus_service *svc, uint32_t slot)
-{
-    struct identity *identity = svc->identities[slot];
-    const struct server *s = &svc->servers[slot];
-    uint64_t idle_ticks = svc->rules.trash_idle_ns / svc->tick_ns;
-
-    if (server_total(s) > 0 || s->refs > 0) {
-        return;
-    }
-    if (!identity->idle) {
-        identity->idle = true;
-        identity->idle_since = svc->trash_now;
-    } else if (svc->trash_now - identity->idle_since >= idle_ticks) {
-        free_server(svc, slot);
-    }
-}
-
-size_t locus_trash_run(struct locus_service *svc, size_t budget)
-{
-    size_t looked = 0;
-
-    while (svc->trash_cursor != LOCUS_NO_SERVER && looked < budget) {
-        uint32_t slot = svc->trash_cursor;
-        svc->trash_cursor = svc->servers[slot].next;
-        look_at_trash(svc, slot);
-        looked++;
-    }
-    if (svc->trash_cursor == LOCUS_NO_SERVER) {
-        svc->trash_running = false;
-        if (svc->trash.count == 0) {
-            svc->trash_timer.due = LOCUS_NEVER;
-        }
-    }
-    return looked;
 }
 
 /* ---- servers of a snapshot ---- */
@@ -433,17 +164,17 @@ int locus_server_prepare(struct locus_service *svc,
                          const struct locus_server_config *config, bool in_trash,
                          uint32_t *out)
 {
-    bool named = keeps_address(svc, in_trash);
+    bool named = locus_identity_named(svc, in_trash);
 
     if (check_numbers(svc, config) != LOCUS_OK) {
         return LOCUS_ERANGE;
     }
-    if (named && find_identity(svc, &config->address) != NULL) {
+    if (named && locus_identity_find(svc, &config->address) != NULL) {
         return LOCUS_EEXIST;
     }
-    int status = make_server(svc, config, out);
+    int status = locus_identity_make(svc, &config->address, out);
     if (status == LOCUS_OK && !named) {
-        forget_address(svc, svc->identities[*out]);
+        locus_identity_unname(svc, svc->identities[*out]);
     }
     return status;
 }
@@ -465,7 +196,7 @@ void locus_server_enter(struct locus_service *svc, uint32_t slot,
     identity->idle_since = past->idle_since;
     configure(svc, slot, config);
     locus_slowstart_removed(svc, slot);
-    list_push(svc, &svc->trash, slot);
+    locus_list_push(svc, &svc->trash, slot);
 }
 
 void locus_server_recall_weight(struct locus_service *svc, uint32_t slot,
@@ -497,7 +228,7 @@ void locus_server_set_counts(struct locus_service *svc, uint32_t slot, uint32_t 
 uint32_t locus_server_find(const struct locus_service *svc,
                            const struct locus_address *address)
 {
-    const struct identity *identity = find_identity(svc, address);
+    const struct identity *identity = locus_identity_find(svc, address);
 
     return identity != NULL && server_in_service(svc, identity->slot) ? identity->slot
                                                                       : LOCUS_NO_SERVER;
@@ -530,7 +261,7 @@ int locus_server_get(const struct locus_service *svc, uint32_t server,
     const struct server *s = &svc->servers[server];
     const struct identity *identity = svc->identities[server];
     *out = (struct locus_server_info){
-        .address = get_address(identity),
+        .address = locus_identity_address(identity),
         .tag = identity->tag,
         .weight = s->weight,
         .last_weight = identity->last_weight,

@@ -26,7 +26,9 @@
  * again and drops them.
  */
 #include "blocks.h"
+#include "identities.h"
 #include "locality.h"
+#include "server.h"
 
 enum {
     SERVER_OVERLOADED = 1,
@@ -689,7 +691,7 @@ static void give_up(struct loading *load)
     for (uint32_t i = 0; i < load->server_count; i++) {
         const struct saved_server *s = &load->servers[i];
         if (s->prepared) {
-            locus_server_abandon(load->svc, s->slot, s->past.in_trash);
+            locus_identity_drop(load->svc, s->slot, s->past.in_trash);
         }
     }
 }
