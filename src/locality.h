@@ -26,9 +26,8 @@
 #define LOCUS_LOCALITY_H
 
 #include "clock.h"
-#include "destmap.h"
+#include "destmap_walk.h"
 #include "keyqueue.h"
-#include "load.h"
 
 enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 

@@ -2,6 +2,7 @@
 /* Picks, and the connections that come with them. What every request passes is in here. */
 #include "clock.h"
 #include "counters.h"
+#include "load.h"
 #include "locality.h"
 #include "select.h"
 

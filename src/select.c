@@ -8,6 +8,7 @@
  */
 #include "select.h"
 
+#include "load.h"
 #include "share.h"
 
 /* a * b < c * d. narrow: no such product exceeds 64 bits. */

@@ -6,7 +6,7 @@
 #ifndef LOCUS_SELECT_H
 #define LOCUS_SELECT_H
 
-#include "load.h"
+#include "core.h"
 
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);

@@ -16,6 +16,7 @@
  * server counts one entry more than there is (leak_entries), which the collector's bounds
  * then see.
  */
+#include "../load.h"
 #include "../locality.h"
 #include "../select.h"
 

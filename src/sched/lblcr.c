@@ -22,6 +22,7 @@
  * among those with weight > 0 alone: removed and overloaded ones count, and an idle removed
  * member is the last to go.
  */
+#include "../load.h"
 #include "../locality.h"
 #include "../select.h"
 
