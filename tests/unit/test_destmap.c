@@ -9,7 +9,7 @@
 #include "../support/random.h"
 #include "../support/suite.h"
 #include "../support/testalloc.h"
-#include "destmap_walk.h"
+#include "destinations/destmap_walk.h"
 
 enum { KEYS = 300 };
 
