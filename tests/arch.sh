@@ -4,17 +4,20 @@
 # arch.sh SOURCE LIBLOCUS.A [ARCHIVE...]: the layers hold. The core needs memory and strings of
 # libc and nothing else; policies do not know each other; the command and the benchmarks are
 # built on the public headers, as any other program; no file depends on itself, by includes or
-# by calls, and no room of sim/ on one above it. TAP.
+# by calls, and no room of the core or of sim/ on one above it. TAP.
 set -u
 cd "$1" || exit 1
 archive=$2
 archives=("${@:2}")
 count=0
 
-# The rooms of sim/ from the ground up: each may include from itself and from those in front of
-# it. sim/main.c stands on top of them all.
-rooms='base records formats trace servers policy pool engine report drive shared cli advise
-    replay commands'
+# The rooms of a tree from the ground up: each may include from itself and from those in front of
+# it. sim/main.c stands on top of all of sim/.
+declare -A rooms=(
+    [src]='base state load destinations sched servers service snapshot'
+    [sim]='base records formats trace servers policy pool engine report drive shared cli advise
+        replay commands'
+)
 
 # check NAME OFFENDERS: fails when there are any, and lists them.
 check() {
@@ -53,14 +56,16 @@ undefined_beyond_libc_memory() {
     nm -A -u "$archive" | grep -vE " ($libc|locus_[a-z0-9_]+|_GLOBAL_OFFSET_TABLE_)$"
 }
 
-# The core's headers and what policies share in src/sched/, but none of a single policy.
+# The core's headers and what policies share in src/sched/, but none of a single policy. The
+# table of policies knows them all.
 policies_beyond_the_core() {
     local libc='assert|limits|stdbool|stddef|stdint|string' file header
     includes src/sched | grep -vE " <(locus/[a-z]+|($libc))\.h>$" | while read -r file header; do
+        [[ $file != src/sched/schedulers.? ]] || continue
         case $header in
         src/sched/*.h) [[ -f $header && ! -f ${header%.h}.c ]] ;;
-        src/*/*) false ;;
-        src/*.h) [[ -f $header ]] ;;
+        src/shared/*) false ;;
+        src/*/*.h) [[ -f $header ]] ;;
         *) false ;;
         esac || echo "$file: $header"
     done
@@ -94,16 +99,7 @@ through_a_path() {
 
 # Reads "A B" lines: A depends on B. Prints what depends on itself in the end.
 circles() {
-    tsort 2>&1 >/dev/null | sed 's/^tsort: //'
-}
-
-# Files that still depend on each other in a circle, to be cut; nothing else may join them. In
-# the core: a service, its servers and its schedulers.
-known='locality|sched|sched_lblc|select|server|service|slowstart|counters'
-
-# What is not known of the circles that it reads.
-unknown() {
-    grep -v 'input contains' | grep -vxE "(src/)?($known)" | sort -u
+    tsort 2>&1 >/dev/null | sed 's/^tsort: //' | grep -v 'input contains' | sort -u
 }
 
 # A source and its header are one.
@@ -124,29 +120,30 @@ call_circles() {
         }' | circles
 }
 
-# room PATH: which of the rooms, by number; 99 for what stands above or outside of them.
+# room PATH: which of the rooms of its tree, by number; 99 for what stands above or outside.
 room() {
-    local name number=0
-    [[ $1 == sim/*/* ]] || { echo 99 && return; }
-    for name in $rooms; do
+    local tree=${1%%/*} name number=0
+    for name in ${rooms[$tree]-}; do
         number=$((number + 1))
-        [[ $1 != sim/$name/* ]] || { echo $number && return; }
+        [[ $1 != "$tree/$name"/* ]] || { echo $number && return; }
     done
     echo 99
 }
 
+# upward TREE
 upward() {
     local file header
-    includes sim | grep -v ' <' | while read -r file header; do
+    includes "$1" | grep -v ' <' | grep -v '^src/shared/' | while read -r file header; do
         (($(room "$file") >= $(room "$header"))) || echo "$file: $header"
     done
 }
 
-# A folder that nobody has given a place.
+# homeless TREE: a folder that nobody has given a place, or a file in none.
 homeless() {
-    local folder
-    for folder in sim/*/; do
-        (($(room "$folder") < 99)) || echo "$folder"
+    local path
+    for path in "$1"/*/ "$1"/*.[ch]; do
+        [[ $path == src/shared/ || $path == sim/main.c || ! -e $path ]] ||
+            (($(room "$path") < 99)) || echo "$path"
     done
 }
 
@@ -162,8 +159,11 @@ planted_and_not_found() (
     [[ $(program_beyond_public bench) == *bench/other.c* ]] || echo "by its path"
     mkdir -p sim/base sim/trace && touch sim/trace/trace.h sim/base/slice.h
     echo '#include "../trace/trace.h"' >sim/base/slice.c
-    [[ $(upward) == "sim/base/slice.c: sim/trace/trace.h" ]] || echo "upward"
+    [[ $(upward sim) == "sim/base/slice.c: sim/trace/trace.h" ]] || echo "upward"
     echo '#include "../base/slice.h"' >sim/trace/trace.h
+    mkdir -p src/load src/sched && touch src/sched/lc.h
+    echo '#include "../sched/lc.h"' >src/load/select.h
+    [[ $(upward src) == "src/load/select.h: src/sched/lc.h" ]] || echo "upward in the core"
     [[ $(include_circles sim) == *sim/base/slice* ]] || echo "a circle"
 )
 
@@ -173,9 +173,11 @@ check "policies include the core's headers, never each other" "$(policies_beyond
 check "sim/ includes only public headers of the library" "$(program_beyond_public sim)"
 check "bench/ includes only public headers of the library" "$(program_beyond_public bench)"
 check "quoted headers are found without an include path" "$(through_a_path src sim bench)"
-check "no room of sim/ includes from one above it" "$(upward)"
-check "every folder of sim/ has its place among the rooms" "$(homeless)"
-check "no file includes itself in the end" "$(include_circles src sim bench | unknown)"
-check "no file calls itself in the end" "$(call_circles "${archives[@]}" | unknown)"
+check "no room of the core includes from one above it" "$(upward src)"
+check "no room of sim/ includes from one above it" "$(upward sim)"
+check "every file of the core is in one of its rooms" "$(homeless src)"
+check "every file of sim/ is in one of its rooms" "$(homeless sim)"
+check "no file includes itself in the end" "$(include_circles src sim bench)"
+check "no file calls itself in the end" "$(call_circles "${archives[@]}")"
 check "an internal header, an upward include, a circle would be found" "$(planted_and_not_found)"
 echo "1..$count"

@@ -23,8 +23,8 @@
  * Servers are hashed by their addresses and with no seed, so that all directors agree. Who
  * finds destinations that one server is first for fills it up to its bound, no further.
  */
-#include "../rng.h"
-#include "../select.h"
+#include "../base/rng.h"
+#include "../load/load.h"
 
 enum { FRACTION_BITS = 58, WHOLE_MAX = 63, COARSE_BITS = 32 };
 

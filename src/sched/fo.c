@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fo: weighted fail-over. All to the server of the highest weight that is available. */
-#include "../select.h"
+#include "../state/core.h"
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)

@@ -16,8 +16,9 @@
  * server counts one entry more than there is (leak_entries), which the collector's bounds
  * then see.
  */
-#include "../locality.h"
-#include "../select.h"
+#include "../destinations/locality.h"
+#include "../load/load.h"
+#include "../load/select.h"
 
 /* Why a destination's server does not serve it, 0 when it does. */
 static uint32_t objection(const struct locus_service *svc, const struct server *server)

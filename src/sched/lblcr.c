@@ -22,8 +22,9 @@
  * among those with weight > 0 alone: removed and overloaded ones count, and an idle removed
  * member is the last to go.
  */
-#include "../locality.h"
-#include "../select.h"
+#include "../destinations/locality.h"
+#include "../load/load.h"
+#include "../load/select.h"
 
 /* The place that is i-th in the order in which equals are preferred. */
 static uint32_t preferred(const struct locus_service *svc, uint32_t i, uint32_t count)

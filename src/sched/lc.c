@@ -3,7 +3,7 @@
  * lc: least-connection. The server with the least overhead; a weight only says whether the
  * server takes part (above 0) or not.
  */
-#include "../select.h"
+#include "../load/select.h"
 
 static struct load_rule load(const struct locus_rules *rules)
 {

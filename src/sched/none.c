@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* none: a service without a scheduler refuses everything. */
-#include "../service.h"
+#include "../state/core.h"
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)

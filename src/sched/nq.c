@@ -3,7 +3,7 @@
  * nq: never queue. A server without active connections is taken at once, the one added last
  * first and whatever its weight; when all are busy, as sed: least (active + 1) / weight.
  */
-#include "../select.h"
+#include "../load/select.h"
 
 static struct load_rule load(const struct locus_rules *rules)
 {

@@ -3,7 +3,7 @@
  * ovf: weighted overflow. The server of the highest weight until it is above it, then the
  * next. A server takes weight + 1 active connections; when all are above, nobody.
  */
-#include "../select.h"
+#include "../state/core.h"
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)

@@ -13,8 +13,8 @@
  * over the slots (P. Fenwick, "A new data structure for cumulative frequency tables", 1994),
  * so that a draw takes as many steps as the number of slots has bits.
  */
-#include "../rng.h"
-#include "../select.h"
+#include "../base/rng.h"
+#include "../load/load.h"
 
 /*
  * Node i (counted from 1) holds the divisors of the i & -i slots that end with the i-th.

@@ -4,7 +4,7 @@
  * round to it again. Without a last one (at the start, or when it was removed and stood
  * first), from the head. Removing the last one moves back to its predecessor.
  */
-#include "../select.h"
+#include "../state/core.h"
 
 struct state {
     uint32_t last; /* LOCUS_NO_SERVER: the head of the list, before the first server */

@@ -3,7 +3,7 @@
  * sed: shortest expected delay. The server with the least (active + 1) / weight: how long a
  * new connection would have to wait if weights were speeds.
  */
-#include "../select.h"
+#include "../load/select.h"
 
 static struct load_rule load(const struct locus_rules *rules)
 {

@@ -6,8 +6,8 @@
 #ifndef LOCUS_SCHED_TABLE_H
 #define LOCUS_SCHED_TABLE_H
 
-#include "../hash.h"
-#include "../service.h"
+#include "../base/hash.h"
+#include "../state/core.h"
 
 /* Marks all buckets as never filled. */
 static inline void table_init(uint32_t *buckets, uint32_t count)

@@ -8,8 +8,8 @@
  * or less, so that the first server has one chance more than its weight. The second choice
  * wins if its load is lower.
  */
-#include "../rng.h"
-#include "../select.h"
+#include "../base/rng.h"
+#include "../load/load.h"
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)

@@ -4,7 +4,7 @@
  * one added last. overhead = active_cost * active + inactive: an active connection counts for
  * hundreds of inactive ones (W. Zhang; the kernel's default scheduler in ipvsadm).
  */
-#include "../select.h"
+#include "../load/select.h"
 
 static uint32_t schedule(struct locus_service *svc, const struct locus_request *request,
                          struct locus_pick *pick)

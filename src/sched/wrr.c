@@ -12,7 +12,7 @@
  * the pointer is left. Rounds in which nobody can be found are jumped over in one step,
  * so that weights 1 and 2^31-1 side by side cost no more than 1 and 2.
  */
-#include "../select.h"
+#include "../state/core.h"
 
 struct state {
     uint32_t cl; /* the server picked last, or LOCUS_NO_SERVER: the head */

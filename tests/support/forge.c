@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "base/hash.h"
 
 enum { HEAD = 12, LENGTH = 4, PAYLOAD = 4096, CHECKSUM = 8 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "poke.h"
 
-#include "service.h"
+#include "servers/server.h"
 
 void poke_counts(struct locus_service *svc, uint32_t server, uint32_t active,
                  uint32_t inactive)

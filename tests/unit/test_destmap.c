@@ -9,7 +9,7 @@
 #include "../support/random.h"
 #include "../support/suite.h"
 #include "../support/testalloc.h"
-#include "destmap.h"
+#include "destinations/destmap_walk.h"
 
 enum { KEYS = 300 };
 

@@ -8,7 +8,8 @@
  */
 #include "select.h"
 
-#include "slowstart.h"
+#include "load.h"
+#include "share.h"
 
 /* a * b < c * d. narrow: no such product exceeds 64 bits. */
 static inline bool is_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d, bool narrow)

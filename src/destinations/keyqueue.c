@@ -5,7 +5,7 @@
  */
 #include "keyqueue.h"
 
-#include "alloc.h"
+#include "../base/alloc.h"
 
 enum { CHUNK_ITEMS = 256 };
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of schedulers. */
-#include "sched.h"
+#include "schedulers.h"
 
 #include <string.h>
 
 static const struct sched_ops *const table[] = {
 #define SCHEDULER(name) &locus_sched_##name,
-#include "sched/schedulers.def"
+#include "schedulers.def"
 #undef SCHEDULER
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow start: the share of its weight that a server counts with, while that grows over a
- * window. A pick pays nothing for it: the periodic work raises divisors step by step.
+ * The share of its weight that a server counts with: all of it, unless the rules ask for a
+ * slow start.
  *
  * Weights are small numbers, often 1, so that shares are counted in 1/256 of weight 1, and all
  * divisors with them while the rules ask for slow start. The highest weights would then
  * leave 32 bits; divisors are shares shifted down by as much as the highest weight needs.
  */
-#ifndef LOCUS_SLOWSTART_H
-#define LOCUS_SLOWSTART_H
+#ifndef LOCUS_SHARE_H
+#define LOCUS_SHARE_H
 
-#include "service.h"
+#include "../state/core.h"
 
 enum { SHARE_BITS = 8 }; /* of a weight's fraction */
 
@@ -53,21 +53,5 @@ static inline uint32_t share_divisor_max(const struct locus_service *svc)
                ? svc->weight_max
                : (uint32_t)(share_of_weight(svc->weight_max) >> svc->slow.shift);
 }
-
-/* Of a new service; the clock's unit is known. */
-void locus_slowstart_init(struct locus_service *svc);
-/* The highest weight has grown. */
-void locus_slowstart_fit(struct locus_service *svc);
-/* The server has got its weight, which counts at once if it is warm. Its divisor has yet to
- * be refreshed. */
-void locus_slowstart_weighted(struct locus_service *svc, uint32_t slot, bool warm);
-/* The server leaves the service; if it comes back, it begins from nothing. */
-void locus_slowstart_removed(struct locus_service *svc, uint32_t slot);
-
-/* Begins a step of all that grow. */
-void locus_slowstart_begin(struct locus_service *svc);
-/* Goes on with it, at most budget servers; how many. svc->slow.running tells whether that
- * was all. */
-size_t locus_slowstart_run(struct locus_service *svc, size_t budget);
 
 #endif

@@ -25,9 +25,9 @@
 #ifndef LOCUS_LOCALITY_H
 #define LOCUS_LOCALITY_H
 
-#include "destmap.h"
+#include "../state/clock.h"
+#include "destmap_walk.h"
 #include "keyqueue.h"
-#include "select.h"
 
 enum { GC_BUCKET_BITS = 10, GC_BUCKETS = 1 << GC_BUCKET_BITS };
 
@@ -83,25 +83,9 @@ static inline uint32_t dest_server(const struct dest *dest)
     return dest->ref - 1;
 }
 
-/* Ticks since; 32-bit ticks wrap, ages do not. */
-static inline int64_t tick_age(const struct locus_service *svc, uint32_t since)
-{
-    return (int64_t)(uint32_t)(tick32(svc) - since);
-}
-
 static inline bool age_has_expired(const struct locus_service *svc, int64_t age)
 {
     return svc->rules.gc_strict ? age > svc->expiration : age >= svc->expiration;
-}
-
-/* A server may be picked and does not spill. Where servers have room the first question
- * settles it, where all of them are above their capacity the second; so that both are
- * predicted. */
-static inline bool serves_easily(const struct locus_service *svc,
-                                 const struct server *s)
-{
-    return LIKELY((int32_t)s->spill_load <= s->limit) ||
-           (svc->under_half == 0 && s->load.divisor != 0);
 }
 
 static inline uint32_t locality_hit(struct locus_service *svc, struct dest *dest,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a scheduler is. A new one is a file in sched/, an extern and a table line (sched.c),
- * a line in meson.build, its rule in tests/model, and a golden script.
+ * What a scheduler is. A new one is a file in sched/ and a line in sched/schedulers.def, its
+ * rule in tests/model, and a golden script.
  */
 #ifndef LOCUS_SCHED_H
 #define LOCUS_SCHED_H
@@ -55,12 +55,5 @@ struct sched_ops {
     struct turn (*turn)(const struct locus_service *svc);
     void (*set_turn)(struct locus_service *svc, struct turn turn);
 };
-
-#define SCHEDULER(name) extern const struct sched_ops locus_sched_##name;
-#include "sched/schedulers.def"
-#undef SCHEDULER
-
-/* NULL: there is none of that name. */
-const struct sched_ops *locus_sched_find(const char *name);
 
 #endif

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a service: servers in stable slots, the list that gives them an order, the
- * clock, and the scheduler's state. Who may write what:
- *
- *   server.c    servers, list, trash, counters, thresholds; calls server_event
- *   service.c   everything at create and destroy; the scheduler's life; picks; ticks
- *   select.c    the selection index
- *   slowstart.c servers' ramps, svc->slow
- *   sched/      its own state behind svc->state, and destinations (refs) through
- *               locality.c or server_ref()
+ * clock, and the scheduler's state. All else of the core is functions on it.
  */
-#ifndef LOCUS_SERVICE_H
-#define LOCUS_SERVICE_H
+#ifndef LOCUS_CORE_H
+#define LOCUS_CORE_H
 
-#include "hash.h"
+#include "../base/hash.h"
 
 /* uthash ends the process when memory runs out, unless told not to. Addresses come from
  * outside, so their hash is keyed; svc is in scope wherever the table is used. */
@@ -22,8 +15,8 @@
     ((hash) = (unsigned)locus_siphash13(svc->seed, svc->seed, key, length))
 #include <uthash.h>
 
-#include "alloc.h"
-#include "compiler.h"
+#include "../base/alloc.h"
+#include "../base/compiler.h"
 #include "sched.h"
 
 enum server_state { SERVER_FREE, SERVER_IN_SERVICE, SERVER_IN_TRASH };
@@ -169,26 +162,6 @@ struct locus_service {
         stats; /* its counters; sizes are filled in when asked for */
 };
 
-/* ---- clock ---- */
-
-void locus_set_tick(struct locus_service *svc, uint64_t now_ns);
-
-/* The clock as an argument: a step back counts as no time passed. */
-static inline void clock_set(struct locus_service *svc, uint64_t now_ns)
-{
-    if (now_ns >= svc->tick_end_ns) {
-        locus_set_tick(svc, now_ns);
-    }
-}
-
-/* Arms a timer to fire after that many ns, as the rules round it. */
-void locus_timer_arm(struct locus_service *svc, struct timer *timer, uint64_t delay_ns);
-
-static inline uint32_t tick32(const struct locus_service *svc)
-{
-    return (uint32_t)svc->tick;
-}
-
 /* ---- servers ---- */
 
 static inline void server_ref(struct locus_service *svc, uint32_t server)
@@ -199,6 +172,17 @@ static inline void server_ref(struct locus_service *svc, uint32_t server)
 static inline void server_unref(struct locus_service *svc, uint32_t server)
 {
     svc->servers[server].refs--;
+}
+
+/* Whether a caller's number is that of a server, and of one in service. */
+static inline bool server_known(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state != SERVER_FREE;
+}
+
+static inline bool server_in_service(const struct locus_service *svc, uint32_t server)
+{
+    return server < svc->slots && svc->servers[server].state == SERVER_IN_SERVICE;
 }
 
 /* A removed server that will not come back: no destination knows it any more. */
@@ -220,46 +204,5 @@ static inline uint32_t server_capacity(const struct locus_service *svc,
 
     return s->weight == 0 || configured == 0 ? s->weight : configured;
 }
-
-/* Recomputes all that is derived from a server's weight, counters and flags. */
-void locus_server_refresh(struct locus_service *svc, uint32_t slot);
-void locus_servers_refresh(struct locus_service *svc);
-/* What else follows a bind of a connection of that state to a server that is watched.
- * LOCUS_ERANGE: it had as many as can be counted, and has them again. */
-NOINLINE int locus_server_bound(struct locus_service *svc, struct server *s,
-                                unsigned at);
-/* The same of an unbind. LOCUS_OK. */
-NOINLINE int locus_server_unbound(struct locus_service *svc, struct server *s);
-/* Looks through the trash, at most budget servers; how many. svc->trash_running tells
- * whether that was all. */
-size_t locus_trash_run(struct locus_service *svc, size_t budget);
-void locus_servers_fini(struct locus_service *svc);
-
-/* ---- servers of a snapshot ---- */
-
-/* What a server has besides its configuration. */
-struct server_past {
-    bool in_trash;
-    uint32_t last_weight;
-    bool idle; /* see struct identity */
-    uint64_t idle_since;
-};
-/* A slot for a server that the service does not have. Nobody sees it until it is entered.
- * ERANGE: its numbers; EEXIST: its address is taken; ENOMEM. */
-int locus_server_prepare(struct locus_service *svc,
-                         const struct locus_server_config *config, bool in_trash,
-                         uint32_t *out);
-/* Frees the slot of a server that is in no list. */
-void locus_server_abandon(struct locus_service *svc, uint32_t slot, bool in_trash);
-/* Puts a prepared server at the head of the list or of the trash. Arms no timer. */
-void locus_server_enter(struct locus_service *svc, uint32_t slot,
-                        const struct locus_server_config *config,
-                        const struct server_past *past);
-/* Tells a quiesced server that was added as one which weight it had before. */
-void locus_server_recall_weight(struct locus_service *svc, uint32_t slot,
-                                uint32_t last_weight);
-/* Sets its connection counts; the flag only matters to rules that keep one. */
-void locus_server_set_counts(struct locus_service *svc, uint32_t slot, uint32_t active,
-                             uint32_t inactive, bool overloaded);
 
 #endif

@@ -34,6 +34,13 @@ static inline bool is_watched(const struct server *s)
     return server_total(s) >= s->watched_from;
 }
 
+/* What else follows a bind of a connection of that state to a server that is watched.
+ * LOCUS_ERANGE: it had as many as can be counted, and has them again. */
+NOINLINE int locus_server_bound(struct locus_service *svc, struct server *s,
+                                unsigned at);
+/* The same of an unbind. LOCUS_OK. */
+NOINLINE int locus_server_unbound(struct locus_service *svc, struct server *s);
+
 /* LOCUS_ERANGE: it has as many as can be counted. */
 static inline int server_bind(struct locus_service *svc, struct server *s, unsigned at)
 {

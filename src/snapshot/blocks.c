@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "hash.h"
+#include "../base/hash.h"
 
 enum { MAGIC_BYTES = 8, HEAD_BYTES = MAGIC_BYTES + 4, VERSION = 1 };
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "slowstart.h"
 
+#include "../load/derived.h"
+#include "../load/share.h"
+#include "../state/clock.h"
+
 enum {
     STEPS = 256,    /* of a window, if ticks are fine enough */
     PART_BITS = 16, /* of fractions of an increase */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "destmap.h"
 
-#include "rng.h"
+#include "../base/rng.h"
 
 enum {
     SEGMENT_SLOTS_MIN = 16,
     SEGMENT_BYTES_MAX = 65536, /* what one rebuild or split moves at most */
-    SPARE_SLOTS = 128,
     DEPTH_MAX = 26,
     SMALL_BYTES = 1 << 20, /* below, slots are cheaper than mispredicted probes */
     LOAD_SMALL = 35,
@@ -18,21 +17,9 @@ static uint32_t slots_max(const struct destmap *map)
     return (uint32_t)(SEGMENT_BYTES_MAX / dest_size(map->wide));
 }
 
-/* Homes and spare slots together. */
-static size_t slots_in_all(uint32_t slot_count)
-{
-    return (size_t)slot_count + (slot_count < SPARE_SLOTS ? slot_count : SPARE_SLOTS);
-}
-
 static size_t segment_bytes(const struct destmap *map, uint32_t slot_count)
 {
-    return slots_in_all(slot_count) * dest_size(map->wide);
-}
-
-static struct dest *slot_at(const struct destmap *map, unsigned char *slots,
-                            size_t index)
-{
-    return (struct dest *)(void *)(slots + index * dest_size(map->wide));
+    return segment_slots(slot_count) * dest_size(map->wide);
 }
 
 union locus_key locus_dest_key(const struct destmap *map, const struct dest *dest)
@@ -95,11 +82,6 @@ static void clear(struct destmap *map)
     map->count = map->slot_count = map->bytes = 0;
 }
 
-static bool is_clear(const struct destmap *map)
-{
-    return map->directory == map->none;
-}
-
 void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t seed,
                         const struct locus_allocator *allocator)
 {
@@ -113,34 +95,12 @@ void locus_destmap_init(struct destmap *map, bool wide, uint32_t load, uint64_t 
     clear(map);
 }
 
-static unsigned depth_of(const struct destmap *map)
-{
-    return 64 - map->shift;
-}
-
-/* How many directory places share the segment at index, and the first of them. */
-static uint64_t places(const struct destmap *map, uint64_t index)
-{
-    return (uint64_t)1 << (depth_of(map) - map->directory[index].depth);
-}
-
-static uint64_t first_place(const struct destmap *map, uint64_t index)
-{
-    return index & ~(places(map, index) - 1);
-}
-
-/* The first place of the segment that a hash belongs to: where it is counted. */
-static uint64_t home_place(const struct destmap *map, uint64_t hash)
-{
-    return first_place(map, (uint64_t)(destmap_segment(map, hash) - map->directory));
-}
-
 void locus_destmap_fini(struct destmap *map)
 {
-    uint64_t directory = (uint64_t)1 << depth_of(map);
+    uint64_t directory = (uint64_t)1 << destmap_depth(map);
 
-    if (!is_clear(map)) {
-        for (uint64_t i = 0; i < directory; i += places(map, i)) {
+    if (!destmap_is_clear(map)) {
+        for (uint64_t i = 0; i < directory; i += destmap_places(map, i)) {
             struct segment *segment = &map->directory[i];
             release(map->allocator, segment->slots,
                     segment_bytes(map, segment->slot_count));
@@ -177,10 +137,10 @@ static void free_slots(struct destmap *map, unsigned char *slots, uint32_t slot_
 static struct dest *free_slot(const struct destmap *map, unsigned char *slots,
                               uint32_t slot_count, uint64_t hash)
 {
-    size_t last = slots_in_all(slot_count) - 1;
+    size_t last = segment_slots(slot_count) - 1;
 
     for (size_t i = segment_home(slot_count, hash); i < last; i++) {
-        struct dest *dest = slot_at(map, slots, i);
+        struct dest *dest = segment_slot(map, slots, i);
         if (dest->ref == 0) {
             return dest;
         }
@@ -193,10 +153,10 @@ static struct dest *free_slot(const struct destmap *map, unsigned char *slots,
 static bool copy_entries(const struct destmap *map, const struct segment *from,
                          struct segment to[2], uint64_t mask)
 {
-    size_t in_all = slots_in_all(from->slot_count);
+    size_t in_all = segment_slots(from->slot_count);
 
     for (size_t i = 0; i < in_all; i++) {
-        const struct dest *dest = slot_at(map, from->slots, i);
+        const struct dest *dest = segment_slot(map, from->slots, i);
         if (dest->ref == 0) {
             continue;
         }
@@ -256,16 +216,16 @@ static bool resize(struct destmap *map, uint64_t first, uint32_t slot_count)
         return false;
     }
     free_slots(map, old.slots, old.slot_count);
-    set_places(map, first, places(map, first), &made[0]);
+    set_places(map, first, destmap_places(map, first), &made[0]);
     return true;
 }
 
 static bool double_directory(struct destmap *map)
 {
-    uint64_t old = (uint64_t)1 << depth_of(map);
+    uint64_t old = (uint64_t)1 << destmap_depth(map);
     struct segment *grown;
 
-    if (depth_of(map) == DEPTH_MAX) {
+    if (destmap_depth(map) == DEPTH_MAX) {
         return false;
     }
     grown = alloc_bytes(map->allocator, 2 * old * sizeof(*grown));
@@ -286,11 +246,11 @@ static bool double_directory(struct destmap *map)
 static uint32_t count_masked(const struct destmap *map, const struct segment *segment,
                              uint64_t mask)
 {
-    size_t in_all = slots_in_all(segment->slot_count);
+    size_t in_all = segment_slots(segment->slot_count);
     uint32_t count = 0;
 
     for (size_t i = 0; i < in_all; i++) {
-        const struct dest *dest = slot_at(map, segment->slots, i);
+        const struct dest *dest = segment_slot(map, segment->slots, i);
         count += dest->ref != 0 && (dest_hash(map, dest) & mask) != 0;
     }
     return count;
@@ -299,11 +259,12 @@ static uint32_t count_masked(const struct destmap *map, const struct segment *se
 /* Two segments of one, by the next bit of the hash. */
 static bool split(struct destmap *map, uint64_t hash)
 {
-    if (destmap_segment(map, hash)->depth == depth_of(map) && !double_directory(map)) {
+    if (destmap_segment(map, hash)->depth == destmap_depth(map) &&
+        !double_directory(map)) {
         return false;
     }
-    uint64_t first = home_place(map, hash);
-    uint64_t half = places(map, first) / 2;
+    uint64_t first = destmap_home(map, hash);
+    uint64_t half = destmap_places(map, first) / 2;
     struct segment old = map->directory[first], made[2];
     uint64_t mask = (uint64_t)1 << (63 - old.depth);
 
@@ -345,7 +306,7 @@ static bool make_directory(struct destmap *map)
 /* More room where a hash belongs. */
 static bool grow(struct destmap *map, uint64_t hash)
 {
-    uint64_t first = home_place(map, hash);
+    uint64_t first = destmap_home(map, hash);
     const struct segment *segment = &map->directory[first];
     uint32_t wanted = slots_for(map, segment->used + 1u);
 
@@ -376,7 +337,8 @@ void locus_destmap_reserve(struct destmap *map, uint64_t entries)
             }
         }
     }
-    for (uint64_t i = 0; i < (uint64_t)1 << depth_of(map); i += places(map, i)) {
+    for (uint64_t i = 0; i < (uint64_t)1 << destmap_depth(map);
+         i += destmap_places(map, i)) {
         if (!resize(map, i, slots_for(map, (uint32_t)(share + share / 8)))) {
             return;
         }
@@ -386,7 +348,7 @@ void locus_destmap_reserve(struct destmap *map, uint64_t entries)
 static struct dest *find_room(struct destmap *map, uint64_t hash)
 {
     struct segment *segment = destmap_segment(map, hash);
-    uint64_t first = home_place(map, hash);
+    uint64_t first = destmap_home(map, hash);
     uint64_t limit = (uint64_t)segment->slot_count * load_percent(map) / 100;
 
     if (map->directory[first].used >= limit) {
@@ -407,7 +369,7 @@ struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *ke
 {
     struct dest *dest;
 
-    if (is_clear(map) && !make_directory(map)) {
+    if (destmap_is_clear(map) && !make_directory(map)) {
         return NULL;
     }
     dest = find_room(map, hash);
@@ -422,7 +384,7 @@ struct dest *locus_destmap_insert(struct destmap *map, const union locus_key *ke
         dest->ipv4 = key->ipv4;
     }
     dest->ref = ref;
-    map->directory[home_place(map, hash)].used++;
+    map->directory[destmap_home(map, hash)].used++;
     map->count++;
     return dest;
 }
@@ -436,19 +398,19 @@ static void close_gap(const struct destmap *map, const struct segment *segment,
     size_t hole = (size_t)((unsigned char *)dest - segment->slots) / size;
 
     for (size_t i = hole + 1;; i++) {
-        struct dest *next = slot_at(map, segment->slots, i);
+        struct dest *next = segment_slot(map, segment->slots, i);
         if (next->ref == 0) {
             break;
         }
         if (segment_home(segment->slot_count, dest_hash(map, next)) <= hole) {
-            memcpy(slot_at(map, segment->slots, hole), next, size);
+            memcpy(segment_slot(map, segment->slots, hole), next, size);
             hole = i;
         }
     }
-    slot_at(map, segment->slots, hole)->ref = 0;
+    segment_slot(map, segment->slots, hole)->ref = 0;
 }
 
-static void remove_from(struct destmap *map, struct segment *segment, struct dest *dest)
+void locus_destmap_take(struct destmap *map, struct segment *segment, struct dest *dest)
 {
     segment->used--;
     map->count--;
@@ -457,127 +419,19 @@ static void remove_from(struct destmap *map, struct segment *segment, struct des
 
 void locus_destmap_remove(struct destmap *map, struct dest *dest)
 {
-    remove_from(map, &map->directory[home_place(map, dest_hash(map, dest))], dest);
+    locus_destmap_take(map, &map->directory[destmap_home(map, dest_hash(map, dest))],
+                       dest);
 }
 
-const struct dest *locus_destmap_next(const struct destmap *map,
-                                      struct destmap_place *place)
-{
-    uint64_t directory = is_clear(map) ? 0 : (uint64_t)1 << depth_of(map);
-
-    while (place->directory < directory) {
-        const struct segment *segment = &map->directory[place->directory];
-        while (place->slot < slots_in_all(segment->slot_count)) {
-            const struct dest *dest = slot_at(map, segment->slots, place->slot++);
-            if (dest->ref != 0) {
-                return dest;
-            }
-        }
-        place->directory += places(map, place->directory);
-        place->slot = 0;
-    }
-    return NULL;
-}
-
-/* The segment that the walk works on: the one in hand if it is still what it was, else the
- * one that ends at walk->below. Returns its first place. */
-static uint64_t walk_segment(const struct destmap *map, struct destmap_walk *walk)
-{
-    const struct segment *segment = destmap_segment(map, walk->below - 1);
-
-    if (segment->slots != walk->slots || segment->slot_count != walk->slot_count) {
-        walk->slots = segment->slots;
-        walk->slot_count = segment->slot_count;
-        walk->position = slots_in_all(segment->slot_count);
-        walk->removed = false;
-    }
-    return home_place(map, walk->below - 1);
-}
-
-/* Done with a segment: give memory back if it holds less than half of what it could.
- * Returns how many slots had to be looked at once more for it. */
-static size_t walk_on(struct destmap *map, struct destmap_walk *walk, uint64_t first)
+size_t locus_destmap_shrink(struct destmap *map, uint64_t first)
 {
     const struct segment *segment = &map->directory[first];
+    uint32_t fitting = slots_for(map, segment->used);
     size_t looked = 0;
 
-    if (walk->removed || walk->shrink) {
-        uint32_t fitting = slots_for(map, segment->used);
-        if (fitting < segment->slot_count / 2) {
-            looked = slots_in_all(segment->slot_count);
-            (void)resize(map, first, fitting);
-        }
+    if (fitting < segment->slot_count / 2) {
+        looked = segment_slots(segment->slot_count);
+        (void)resize(map, first, fitting);
     }
-    walk->below = first << map->shift;
-    walk->slots = NULL;
-    walk->finished = first == 0;
     return looked;
-}
-
-enum { CHUNK = 64 }; /* slots that are sifted before any of their entries is visited */
-
-/* The entries of a chunk that may be of interest, downwards; how many. Without a branch:
- * which slots are free and which entries are old nobody can predict. */
-static size_t sift(const struct destmap *map, const struct destmap_walk *walk,
-                   unsigned char *slots, size_t from, size_t count,
-                   struct dest *found[CHUNK])
-{
-    size_t n = 0;
-
-    for (size_t i = from + count; i-- > from;) {
-        struct dest *dest = slot_at(map, slots, i);
-        bool old = (walk->tick - dest->lastuse >= walk->age) |
-                   (walk->tick - dest->lastmod > INT32_MAX);
-        found[n] = dest;
-        n += (dest->ref != 0) & old;
-    }
-    return n;
-}
-
-/* Visits what is of interest in the next chunk of a segment; how many slots that counts. */
-static size_t walk_chunk(struct destmap *map, struct destmap_walk *walk,
-                         struct segment *segment, size_t count, destmap_visit_fn *visit,
-                         void *arg)
-{
-    struct dest *found[CHUNK];
-    size_t n, removed = 0;
-
-    walk->position -= count;
-    n = sift(map, walk, segment->slots, walk->position, count, found);
-    for (size_t i = 0; i < n; i++) {
-        if (visit(arg, found[i])) {
-            remove_from(map, segment, found[i]);
-            removed++;
-        }
-    }
-    walk->removed = walk->removed || removed > 0;
-    return count + removed * WALK_REMOVAL;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
-                          destmap_visit_fn *visit, void *arg)
-{
-    size_t looked = 0;
-
-    if (is_clear(map)) {
-        walk->finished = true;
-    }
-    /* Downwards, since closing a gap shifts entries down: from where the walk has been. */
-    while (!walk->finished && looked < budget) {
-        uint64_t first = walk_segment(map, walk);
-        struct segment *segment = &map->directory[first];
-        while (walk->position > 0 && looked < budget) {
-            size_t count = least(least(CHUNK, walk->position), budget - looked);
-            looked += walk_chunk(map, walk, segment, count, visit, arg);
-        }
-        if (walk->position == 0) {
-            looked += walk_on(map, walk, first);
-        }
-    }
-    return least(looked, budget);
 }

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "alloc.h"
+#include "../base/alloc.h"
 
 enum { SET_CLASSES = 16 }; /* 3, 7, 15, ... 131,071 members */
 

@@ -22,9 +22,9 @@
 #ifndef LOCUS_DESTMAP_H
 #define LOCUS_DESTMAP_H
 
-#include "alloc.h"
-#include "compiler.h"
-#include "hash.h"
+#include "../base/alloc.h"
+#include "../base/compiler.h"
+#include "../base/hash.h"
 #include "serverset.h"
 
 struct dest {
@@ -145,41 +145,55 @@ void locus_destmap_remove(struct destmap *map, struct dest *dest);
 
 union locus_key locus_dest_key(const struct destmap *map, const struct dest *dest);
 
-/* The entries one after the other, from a zeroed place; NULL at the end. The map must not
- * change in between. */
-struct destmap_place {
-    uint64_t directory;
-    size_t slot;
-};
-const struct dest *locus_destmap_next(const struct destmap *map,
-                                      struct destmap_place *place);
+/* ---- the ground plan, for those who walk over it ---- */
 
-/*
- * A walk over all entries that can stop after any slot and go on later, whatever has
- * happened to the map meanwhile. Zero-initialise. Entries that stay in the map during the
- * whole walk and are not moved by a rebuild are seen exactly once; a rebuild under the
- * walk repeats a segment, a removal by others never hides an entry from it.
- */
-struct destmap_walk {
-    uint64_t below; /* hashes from here on are done; 0 at the start means all */
-    const unsigned char *slots; /* the segment in hand, NULL: none */
-    size_t position;            /* its slots from here on are done */
-    uint32_t slot_count;
-    bool removed, finished;
-    bool shrink; /* looks for memory to give back everywhere */
-    /* Entries may be passed over that at tick were used less than age ticks ago, and whose
-     * lastmod is not older than 2^31 ticks; 0: none. To be set before each part of a walk. */
-    uint32_t tick, age;
-};
+enum { SPARE_SLOTS = 128 };
 
-/* What to do with an entry: true takes it out (free its set first). */
-enum { WALK_REMOVAL = 8 };
-typedef bool destmap_visit_fn(void *arg, struct dest *dest);
+/* Homes and spare slots together. */
+static inline size_t segment_slots(uint32_t slot_count)
+{
+    return (size_t)slot_count + (slot_count < SPARE_SLOTS ? slot_count : SPARE_SLOTS);
+}
 
-/* Visits entries until the walk is finished or budget slots were looked at; returns how
- * many were. One that is taken out counts as WALK_REMOVAL more, by what it takes. Segments
- * that the walk emptied give their memory back, and count once more for it. */
-size_t locus_destmap_walk(struct destmap *map, struct destmap_walk *walk, size_t budget,
-                          destmap_visit_fn *visit, void *arg);
+static inline struct dest *segment_slot(const struct destmap *map, unsigned char *slots,
+                                        size_t index)
+{
+    return (struct dest *)(void *)(slots + index * dest_size(map->wide));
+}
+
+static inline bool destmap_is_clear(const struct destmap *map)
+{
+    return map->directory == map->none;
+}
+
+static inline unsigned destmap_depth(const struct destmap *map)
+{
+    return 64 - map->shift;
+}
+
+/* How many directory places share the segment at index, and the first of them. */
+static inline uint64_t destmap_places(const struct destmap *map, uint64_t index)
+{
+    return (uint64_t)1 << (destmap_depth(map) - map->directory[index].depth);
+}
+
+static inline uint64_t destmap_first_place(const struct destmap *map, uint64_t index)
+{
+    return index & ~(destmap_places(map, index) - 1);
+}
+
+/* The first place of the segment that a hash belongs to: where it is counted. */
+static inline uint64_t destmap_home(const struct destmap *map, uint64_t hash)
+{
+    return destmap_first_place(map,
+                               (uint64_t)(destmap_segment(map, hash) - map->directory));
+}
+
+/* Takes an entry of that segment out, which is the one that its keys are counted at. */
+void locus_destmap_take(struct destmap *map, struct segment *segment,
+                        struct dest *dest);
+/* Gives memory back if the segment at its first place holds less than half of what it could;
+ * how many slots were looked at for it. */
+size_t locus_destmap_shrink(struct destmap *map, uint64_t first);
 
 #endif

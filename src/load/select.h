@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The least loaded server, exactly: smallest cost / divisor of the servers that may be
- * picked, the highest rank among equals. Never a division, never a rounding.
+ * picked, the highest rank among equals.
  */
 #ifndef LOCUS_SELECT_H
 #define LOCUS_SELECT_H
 
-#include "service.h"
-
-/* a * b < c * d, for any of them: 96 bits where 64 do not suffice. */
-static inline bool product_less(uint64_t a, uint32_t b, uint64_t c, uint32_t d)
-{
-    uint64_t low_ab = (a & UINT32_MAX) * b, low_cd = (c & UINT32_MAX) * d;
-    uint64_t high_ab = (a >> 32) * b + (low_ab >> 32);
-    uint64_t high_cd = (c >> 32) * d + (low_cd >> 32);
-
-    return high_ab != high_cd ? high_ab < high_cd : (uint32_t)low_ab < (uint32_t)low_cd;
-}
-
-/* Whether a's load is smaller than b's; both may be picked. */
-static inline bool load_less(const struct server *a, const struct server *b)
-{
-    return product_less(a->load.cost, b->load.divisor, b->load.cost, a->load.divisor);
-}
-
-/* The same of cost over configured weight, for comparisons among set members that ask
- * neither for thresholds nor for service. Weights are not 0. */
-static inline bool load_less_by_weight(const struct server *a, const struct server *b)
-{
-    return product_less(a->load.cost, b->weight, b->load.cost, a->weight);
-}
+#include "../state/core.h"
 
 /* The least loaded server, LOCUS_NO_SERVER: nobody may be picked. */
 uint32_t locus_least_loaded(struct locus_service *svc);
@@ -37,12 +14,6 @@ uint32_t locus_least_loaded(struct locus_service *svc);
 /* The server in service that a connection harms least, even if none may take it;
  * LOCUS_NO_SERVER: there is none. */
 uint32_t locus_any_server(const struct locus_service *svc);
-
-/* LBLC's reason to leave a server: it is above its capacity while another is under half. */
-static inline bool should_spill(const struct locus_service *svc, const struct server *s)
-{
-    return svc->under_half > 0 && s->spill_load > server_capacity(svc, s);
-}
 
 /*
  * The index, for more than SELECT_SCAN servers: a tree of the best of every SELECT_FAN
